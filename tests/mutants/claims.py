@@ -120,7 +120,7 @@ ROWS = (
     ("within_ranges", "never if containing raise Quota", f"{WIDE}::test_a_claim_on_more_than_can_be_read_is_refused"),
     ("_overlaps_of", "drop operand holders len",
      f"{WIDE}::test_a_claim_on_much_that_others_hold_reads_no_more_than_decides_it"),
-    ("grants._claim", "drop return again",
+    ("grants._claim", "drop return Continue",
      f"{WIDE}::test_a_claim_on_much_that_has_expired_ends_it_in_several_transactions"),
     ("releases._held_by", "always ifexp _stale",
      f"{CLAIMS}::test_all_under_a_stale_token_is_refused_and_nothing_is_released"),

@@ -98,7 +98,7 @@ ROWS = (
      f"{BACKLOG}::test_a_result_for_a_task_that_a_job_calls_off_is_refused_before_its_step"),
     ("additions._adopt", "drop assign going",
      f"{BACKLOG}::test_a_task_that_a_job_calls_off_gets_no_child_and_is_not_planned_again"),
-    ("pulls._next", "drop return again", f"{BACKLOG}::test_many_that_come_after_one_become_ready_in_steps"),
+    ("pulls._next", "drop return Continue", f"{BACKLOG}::test_many_that_come_after_one_become_ready_in_steps"),
     # no transaction does more than a step, whatever a record costs
     ("cancellations._cancel", "never ifexp RECORDS_PER_RUNNING_TASK", f"{BOUNDS}::test_calling_off_many_tasks"),
     # honest limits

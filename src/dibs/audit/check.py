@@ -248,7 +248,7 @@ def record_of(session: Session) -> Found:
     from dibs.operations.core.call import Call
     from dibs.verify.checker import verify_store
 
-    report = verify_store(session.store, None, session.progress)
+    report = verify_store(session.store, None, session.door.show_progress)
     for one, why in expected_archives.lost(session, Call(session.config.policy)):
         if not one.is_settled:
             how = f"put it back, or `dibs check --settle log:archive-{one.last} --why T`"

@@ -88,7 +88,7 @@ def _verify(session: Session, call: Call, head: str = "", live: bool = False) ->
     from dibs.verify.checker import verify_store
 
     named = None if live else expected_archives.expected(session, call)
-    found = verify_store(session.store, head_of(head), session.progress, named).as_json()
+    found = verify_store(session.store, head_of(head), session.door.show_progress, named).as_json()
     del found["ok"]  # `found` is 0
     return found
 

@@ -10,7 +10,7 @@ import pytest
 from dibs.client import catalogue
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Unauthorized
 from dibs.operations.agents.credentials import OF_SERVER
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, NeedsFacts, process_name
 from dibs.operations.core.entry import perform
 from dibs.testing.memory import MemoryTransaction
 from tests import declared
@@ -44,7 +44,7 @@ class Server:
             try:
                 answer = verb(lambda tx: perform(tx, call, operation, fields))
                 break
-            except Need as need:
+            except NeedsFacts as need:
                 call.facts.update({process_name(one): True for one in need.processes})
         if isinstance(answer, DibsError):
             raise declared.hold_refusal(answer)

@@ -71,7 +71,7 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Agent], ended: Sequence[C
         )  # fmt: skip
         told += 1
     if told:
-        FOLLOW_UPS["suspicions"](tx, call)
+        FOLLOW_UPS.suspicions(tx, call)
     return told
 
 

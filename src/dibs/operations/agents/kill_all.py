@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.operations.agents.departures import Begun
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
@@ -49,7 +50,7 @@ def _is_meant(agent: Agent, own: str) -> bool:
     return agent.get("kind") != "person" and not agent["left"] and not agent["killed"]
 
 
-def run(tx: Transaction, call: Call, why: str, stop: Callable[[Agent], None]) -> dict[str, Any]:
+def run(tx: Transaction, call: Call, why: str, stop: Callable[[Agent], None]) -> Begun:
     """Stop them all. `stop` writes the record of one; the answer has the records of those that are shown."""
     own = call.agent.partition("/")[0]
     found = _agents(tx, lambda agent: _is_meant(agent, own))
@@ -57,8 +58,8 @@ def run(tx: Transaction, call: Call, why: str, stop: Callable[[Agent], None]) ->
     for agent in found:
         agent["killed"] = {"by": call.agent, "why": why, "at": tx.now, "all": True}
         stop(agent)
-    voided = departures.begin_all(tx, call.agent, [agent["agent"] for agent in found])
-    return {"agents": found[:MAX_SHOWN], "killed": len(found), **voided, "running": []}
+    voided, jobs = departures.begin_all(tx, call.agent, [agent["agent"] for agent in found])
+    return {"agents": found[:MAX_SHOWN], "killed": len(found), **voided, "running": []}, jobs
 
 
 def _is_stopped_with_all(agent: Agent) -> bool:

@@ -14,7 +14,7 @@ from dibs.operations.agents.registration import register, set_process
 from dibs.operations.claims import endings, releases, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import check_agent_id, iso, process_name, related
+from dibs.operations.core.call import check_agent_id, iso, process_name, related, with_jobs
 from dibs.operations.core.declare import ANYWHERE, BY_AGENT, MAX_TEXTS, PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 from dibs.stores.seam import COMMIT
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.answers import AlertShort
     from dibs.operations.claims.records import Claim
     from dibs.operations.core import paging
-    from dibs.operations.core.call import Call, Process
+    from dibs.operations.core.call import Call, JobsLeft, Process
     from dibs.stores.seam import Transaction
 
 MAX_CLAIMS_LISTED = 200  # in one briefing, which also has the total
@@ -225,12 +225,12 @@ def _others(tx: Transaction, call: Call) -> dict[str, Any]:
 # --- leave
 
 
-def _leave(tx: Transaction, call: Call) -> dict[str, Any]:
+def _leave(tx: Transaction, call: Call) -> dict[str, Any] | JobsLeft:
     """The agent ends. A subagent's claims pass to its parent; any other agent's are released."""
     parent = call.agent.rpartition("/")[0]
     heir = get_agent(tx, parent) if parent else None
     tied = heir is not None and heir["process"] is not None
-    given = departures.begin(tx, call.agent, call.agent, departures.LEFT, to=parent, tied=tied)
+    given, jobs = departures.begin(tx, call.agent, call.agent, departures.LEFT, to=parent, tied=tied)
     if parent:
         from dibs.operations.messages import subscriptions
 
@@ -240,7 +240,7 @@ def _leave(tx: Transaction, call: Call) -> dict[str, Any]:
     _parts(tx, agent)
     put_agent(tx, agent)
     tx.append("agent.left", call.agent, call.agent, {})
-    return {**given, "to": parent or None}
+    return with_jobs({**given, "to": parent or None}, jobs)
 
 
 def _parts(tx: Transaction, agent: Agent) -> None:
@@ -266,15 +266,15 @@ def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
 # --- kill and revive
 
 
-def _kill(tx: Transaction, call: Call, agent: str, why: str) -> dict[str, Any]:
+def _kill(tx: Transaction, call: Call, agent: str, why: str) -> dict[str, Any] | JobsLeft:
     """Void everything that an agent and its subagents hold, and refuse all their calls until revived."""
     if not why:
         raise Invalid("say why: the agent is told, and the log records it", field="why")
     if agent == "all":
         from dibs.operations.agents import kill_all
 
-        stopped = kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
-        return {**stopped, "agents": [shown(tx, call, one) for one in stopped["agents"]]}
+        stopped, jobs = kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
+        return with_jobs({**stopped, "agents": [shown(tx, call, one) for one in stopped["agents"]]}, jobs)
     check_agent_id(agent)
     target = _known(tx, agent)
     if agent == call.agent:
@@ -283,8 +283,8 @@ def _kill(tx: Transaction, call: Call, agent: str, why: str) -> dict[str, Any]:
     target["killed"] = {"by": call.agent, "why": why, "at": tx.now}
     _killed(tx, call, target, why)
     found = shown(tx, call, target)
-    voided = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
-    return {"agents": [found], "killed": 1, **voided, "running": []}
+    voided, jobs = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
+    return with_jobs({"agents": [found], "killed": 1, **voided, "running": []}, jobs)
 
 
 def _killed(tx: Transaction, call: Call, target: Agent, why: str) -> None:

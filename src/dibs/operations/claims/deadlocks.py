@@ -90,7 +90,7 @@ def refusal_of(
     suspicions.put(
         tx, "deadlock", ", ".join(agents), request["agent"], event=first, told=[request["agent"]], cycle=cycle
     )  # the refused agent is told by the refusal
-    FOLLOW_UPS["suspicions"](tx, call)
+    FOLLOW_UPS.suspicions(tx, call)
     return Deadlock(cycle=cycle)
 
 

@@ -16,7 +16,7 @@ from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, Orde
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, records, resources
 from dibs.operations.claims.records import ranges_for
-from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
+from dibs.operations.core.call import FOLLOW_UPS, Continue, Undecided, Wait, check_text, related, within
 from dibs.operations.core.declare import ANYWHERE, WAITING, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_WAIT_MS
 
@@ -25,24 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Required, TypedDict, Unpack
 
-    from typing_extensions import TypeIs
-
     from dibs.operations.claims.answers import BlockerView, ClaimAnswer
     from dibs.operations.claims.records import Claim, ClaimRequest, Interest, Stored, Waiter
     from dibs.operations.claims.resources import Mode, Resource
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
-
-    class Pending(TypedDict, total=False):
-        """The answer to a request that is not decided yet."""
-
-        again: bool  # the next transaction continues
-        waiting: str  # its place in the queue
-        look_in: int  # ms until the next poll
-        blockers: list[BlockerView]
-        place: int  # its number in the queue, from 1
-        line: int  # the number of waiters
 
     class ClaimFields(TypedDict, total=False):
         """The declared fields of `claim`, with their defaults there, and `base`."""
@@ -114,15 +102,11 @@ class _Overlaps:
 def take(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> ClaimAnswer | DibsError:
     """Claim for a guard or a lander, which does not wait."""
     answer = _claim(tx, call, **given)
-    assert isinstance(answer, DibsError) or not _is_pending(answer), "only a claim by hand is put off"
+    assert not isinstance(answer, Undecided), "only a claim by hand is put off"
     return answer
 
 
-def _is_pending(answer: ClaimAnswer | Pending) -> TypeIs[Pending]:
-    return "token" not in answer
-
-
-def _claim(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> ClaimAnswer | Pending | DibsError:
+def _claim(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> ClaimAnswer | Undecided | DibsError:
     """Grant a request, or refuse it and name the blockers, or put it into the queue."""
     fields = {**CLAIM.defaults, **given}
     request = _request_of(tx, call, fields)
@@ -134,11 +118,11 @@ def _claim(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> ClaimAn
             return _refresh(tx, call, handed, request, _Overlaps())
     by_hand = request["by"] == endings.BY_HAND  # guards sweep after a call, not before
     if by_hand and tx.now % SWEEP_ONE_IN == 0:
-        FOLLOW_UPS["sweep"](tx, call, MAX_DUE_SWEPT)  # so that a store in use needs no sweeper
+        FOLLOW_UPS.sweep(tx, call, MAX_DUE_SWEPT)  # so that a store in use needs no sweeper
     will_wait = request["deadline"] > tx.now
     overlaps = _live_overlaps_of(tx, call, request, waiter, will_wait=will_wait)
     if overlaps.unfinished and by_hand:
-        return {"again": True}  # what has ended so far is committed; the next transaction ends more
+        return Continue()  # what has ended so far is committed; the next transaction ends more
     if call.inside and by_hand and overlaps.subagents:
         _leave_queue(tx, overlaps)
         return _refuse(tx, request, overlaps.subagents, interest=False)
@@ -262,15 +246,15 @@ def _refuse_tasks(tx: Transaction, request: ClaimRequest) -> None:
             raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
 
 
-def _queue(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps, waiter: str) -> Pending | DibsError:
+def _queue(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps, waiter: str) -> Wait | DibsError:
     """Queue the request, unless that would cause a deadlock."""
     from dibs.operations.claims import deadlocks, waiters
 
     if overlaps.truncated and deadlocks.is_awaited(tx, call.agent):  # then all blockers count
         overlaps = _overlaps_of(tx, call, request, waiter, will_wait=False, most=deadlocks.MAX_READ)
     answer = waiters.queue(tx, call, request, _blockers(overlaps, request), overlaps.own_place, waiter)
-    if isinstance(answer, dict) and not overlaps.truncated:
-        answer["place"], answer["line"] = len(_earlier_waiters(overlaps)) + 1, len(overlaps.queue) + 1
+    if isinstance(answer, Wait) and not overlaps.truncated:
+        answer.answer.update(place=len(_earlier_waiters(overlaps)) + 1, line=len(overlaps.queue) + 1)
     return answer
 
 

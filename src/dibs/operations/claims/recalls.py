@@ -23,10 +23,8 @@ def _recall(tx: Transaction, call: Call, connection: str, number: int, waiter: s
     known, late = exchanges.close(tx, connection, number)
     if late:
         return {"recalled": False}
-    decided = known.get("result") if known is not None else None
-    decided = decided if isinstance(decided, dict) else {}
-    claims = [] if kept else waiters.taken_by(decided)
-    place = decided.get("waiting") or waiter
+    place, claims = waiters.left_by(exchanges.answer_in(known) if known is not None else None)
+    place, claims = place or waiter, [] if kept else claims
     if place or claims:
         waiters.WITHDRAW.body(tx, call, waiter=place, claims=claims)
     return {"recalled": True}

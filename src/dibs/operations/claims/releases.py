@@ -10,7 +10,7 @@ from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, 
 from dibs.operations.agents.records import get_agents
 from dibs.operations.claims import endings, records, resources, views
 from dibs.operations.claims.records import ranges_for
-from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
+from dibs.operations.core.call import Continue, check_agent_id, check_text, iso, lineage_of, related, with_jobs, within
 from dibs.operations.core.declare import ANYWHERE, PREFETCH_ROWS, Field, Operation
 from dibs.stores.seam import prefix_range
 
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
     from dibs.errors import DibsError
     from dibs.operations.claims.answers import GrantView, ReleaseAnswer, RenewAnswer
-    from dibs.operations.claims.grants import Pending
     from dibs.operations.claims.records import Claim, Loss
     from dibs.operations.claims.resources import Resource
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, JobsLeft
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Fetched, Range, Transaction
 
@@ -38,7 +37,7 @@ MAX_HANDED_OVER = 500  # claims: all in one transaction, and some 200 µs each
 # --- renew
 
 
-def _renew(tx: Transaction, call: Call, resources: Sequence[Resource] = ()) -> RenewAnswer | Pending | DibsError:
+def _renew(tx: Transaction, call: Call, resources: Sequence[Resource] = ()) -> RenewAnswer | Continue | DibsError:
     """New deadlines for what the agent holds. If any of it was lost, the call names it and renews nothing."""
     suspects = [  # the process that took them may be dead while the family continues elsewhere
         claim
@@ -56,7 +55,7 @@ def _renew(tx: Transaction, call: Call, resources: Sequence[Resource] = ()) -> R
         claim["renewed"] = tx.now
         renew_one(tx, claim)
     if len(due) > MAX_RENEWED:
-        return {"again": True}
+        return Continue()
     return {"renewed": [endings.grant_answer(tx, claim) for claim, _ in chosen]}
 
 
@@ -182,7 +181,7 @@ def _release(
     force: bool = False,
     why: str = "",
     saved: Sequence[Sequence[str]] = (),
-) -> ReleaseAnswer | dict[str, Any] | DibsError:
+) -> ReleaseAnswer | dict[str, Any] | JobsLeft | DibsError:
     """Release claims, or hand them over; the next waiters are served in the same transaction."""
     if force:
         return _force(tx, call, resources, why, saved, token, other=bool(all or commit or to))
@@ -198,7 +197,7 @@ def _release(
 
         request = ["release", call.request] if call.request else None
         how = {"commit": commit, "request": request}
-        return departures.begin(tx, call.agent, call.agent, departures.RELEASED, family=True, **how)
+        return with_jobs(*departures.begin(tx, call.agent, call.agent, departures.RELEASED, family=True, **how))
     near = tx.fetch(_near(call, resources), PREFETCH_ROWS)
     chosen = _held_by(tx, call, resources, near, token)
     if not isinstance(chosen, list):

@@ -11,20 +11,19 @@ from __future__ import annotations
 from dibs.errors import Quota
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import deadlocks, endings, records, resources, views
-from dibs.operations.core.call import FOLLOW_UPS, TOKEN
+from dibs.operations.core.call import FOLLOW_UPS, TOKEN, JobsLeft, Wait
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_WAITS_PER_AGENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.errors import DibsError
-    from dibs.operations.claims.grants import Pending
     from dibs.operations.claims.records import Claim, ClaimRequest, Interest, InterestRequest, Waiter
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 MAX_BLOCKERS_SHOWN = 4  # in the answer to a waiter; it changes with every poll
 POLL_MS = 5_000  # three polls within a waiter's lease, so that one missed poll costs nothing
@@ -39,7 +38,7 @@ def queue(
     in_the_way: list[Claim | Waiter],
     known: Waiter | None,
     waiter_id: str,
-) -> Pending | DibsError:
+) -> Wait | DibsError:
     """Take or keep a place in the queue. The answer says who is in the way and when to poll again.
 
     `waiter_id` is the place that the caller says it has. Another process of its agent may have taken that place over by
@@ -72,7 +71,7 @@ def queue(
         suspect(tx, waiter)
     records.put(tx, waiter)
     if late:
-        FOLLOW_UPS["suspicions"](tx, call)
+        FOLLOW_UPS.suspicions(tx, call)
     if known is None:
         _log_queued(tx, waiter)
     holders = [record for record in in_the_way if records.is_claim(record)]
@@ -80,11 +79,11 @@ def queue(
     next_in_line = len(holders) == len(in_the_way)
     process_bound = [record for record in holders if record["tied"]] if next_in_line else []
     poll_ms = min([_process_check_ms(tx, claim) for claim in process_bound], default=POLL_MS)
-    return {
-        "waiting": waiter_id if along else waiter["waiter"],
-        "look_in": max(10, min(poll_ms, earliest_expiry - tx.now, waiter["deadline"] - tx.now)),
-        "blockers": [views.blocker(tx, record, request["resources"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]],
-    }
+    return Wait(
+        waiter_id if along else waiter["waiter"],
+        max(10, min(poll_ms, earliest_expiry - tx.now, waiter["deadline"] - tx.now)),
+        {"blockers": [views.blocker(tx, record, request["resources"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]]},
+    )
 
 
 def _log_queued(tx: Transaction, waiter: Waiter) -> None:
@@ -154,7 +153,7 @@ def _withdraw(tx: Transaction, call: Call, waiter: str, claims: Sequence[str]) -
     """
     freed: list[Any] = []
     if waiter:
-        FOLLOW_UPS["task wait ended"](tx, call.agent, waiter)
+        FOLLOW_UPS.task_wait_ended(tx, call.agent, waiter)
     for place in records.waiters_of(tx, call.agent, limit=MAX_WAITS_PER_AGENT):
         if place["waiter"] == waiter:
             freed += place["resources"]
@@ -168,13 +167,18 @@ def _withdraw(tx: Transaction, call: Call, waiter: str, claims: Sequence[str]) -
     return {}
 
 
-def taken_by(answer: Mapping[str, Any]) -> list[str]:
-    """The claims that an answer gave its caller. What the agent had before is not among them.
+def left_by(outcome: Json) -> tuple[str, list[str]]:
+    """What an outcome gave its caller: a place in a queue, and claims. What the agent had before is not among them.
 
     A finished task stays finished: of `task done` and `task turn` it is what they took next.
     """
+    if isinstance(outcome, Wait):
+        return outcome.waiter, []
+    answer = outcome.answer if isinstance(outcome, JobsLeft) else outcome
+    if not isinstance(answer, dict):
+        return "", []
     given = [answer.get("next") or {}] if "next" in answer else answer.get("tasks", [answer])
-    return [one["claim"] for one in given if one.get("claim") and not one.get("renewed")]
+    return "", [one["claim"] for one in given if one.get("claim") and not one.get("renewed")]
 
 
 WITHDRAW = Operation(

@@ -16,12 +16,21 @@ from dibs.stores.seam import COMMIT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from dibs.errors import DibsError
     from dibs.stores.seam import Key, Range
 
     Ahead = tuple[Sequence[Key], Sequence[Range]]
+    # Steps that a session takes around an operation; client/steps.py and audit/build.py have their functions.
+    Beforehand = Literal[
+        "", "beliefs", "landing branch", "landing home", "look for trouble", "make a secret", "save contents",
+    ]  # fmt: skip
+    Afterwards = Literal[
+        "", "archive old events", "briefing", "evidence", "note claim", "pin contents", "rules text", "scratch folder",
+        "show the secret", "still running", "usage", "warnings",
+    ]  # fmt: skip
+    Around = Literal["", "archive", "gates", "prune"]
 
 PREFETCH_ROWS = 48  # rows of ranges read for an operation before it runs; it reads on if it needs more
 VIEWER, WORKER, AGENT, ORCHESTRATOR, PERSON = "viewer", "worker", "agent", "orchestrator", "person"
@@ -335,7 +344,7 @@ class Operation:
     state; `destructive`: takes away what others made or hold, or what cannot be restored. `refuses` is a key of the
     answer: if its value is not empty, the answer is a refusal (exit code 1, `ok` false).
 
-    What a session does around it, by names that the session knows (client/steps.py, interfaces/session_hooks.py):
+    What a session does around it, by names that the session knows (client/steps.py, audit/build.py):
     `wants` ("rules": the digest of the workspace's rules; "deliveries": what the agent subscribes to comes first;
     "here": a query about the caller's own machine),
     `beforehand` (completes the request), `afterwards` (completes the answer), `around` (runs it as a part of more).
@@ -371,9 +380,9 @@ class Operation:
         group: str = "",
         refuses: str = "",
         wants: tuple[str, ...] = (),
-        beforehand: str = "",
-        afterwards: str = "",
-        around: str = "",
+        beforehand: Beforehand = "",
+        afterwards: Afterwards = "",
+        around: Around = "",
         withdraws: bool = False,
         whole: bool = False,
         sent_by: frozenset[str] | None = None,
@@ -399,9 +408,9 @@ class Operation:
         self.group = group  # its subject, by which help and documents list it
         self.refuses = refuses
         self.wants = wants
-        self.beforehand = beforehand
-        self.afterwards = afterwards
-        self.around = around
+        self.beforehand: Beforehand = beforehand
+        self.afterwards: Afterwards = afterwards
+        self.around: Around = around
         self.withdraws = withdraws
         self.whole = whole  # a `Query`: its body gets the session
         self.sent_by = sent_by if sent_by is not None else ANYWHERE if group else NEAR

@@ -15,9 +15,13 @@ from dibs.operations.agents.records import agent_key, credential_key, get_agent
 from dibs.operations.core.call import (
     FOLLOW_UPS,
     PROGRAM,
+    Outcome,
+    Undecided,
     check_agent_id,
     check_request_id,
     lineage_of,
+    of_json,
+    to_json,
 )
 from dibs.operations.core.declare import AGENT, PREFETCH_ROWS, RANKS, VIEWER, WORKER, Operation
 from dibs.stores.seam import digest_of
@@ -119,7 +123,7 @@ def _write(
         releases.renew_active(tx, call)
     if operation.answer or not operation.takes or isinstance(result, DibsError):  # a grant to a hook is read by nobody
         _with_names(tx, call, result)
-    if call.request and not (isinstance(result, dict) and ("waiting" in result or "again" in result)):
+    if call.request and not isinstance(result, Undecided):
         _keep_answer(tx, request_key, digest, result)
     return result
 
@@ -309,7 +313,7 @@ def _with_names(tx: Transaction, call: Call, result: Any) -> Any:
         names.tell(tx, result.fields, known)
         result.say_again()
     else:
-        names.tell(tx, result, known)
+        names.tell(tx, result.answer if isinstance(result, Outcome) else result, known)
     return result
 
 
@@ -381,7 +385,7 @@ def _same_answer(known: RequestAnswer, digest: str, call: Call) -> Any:
         )
     if "error" in known:
         return from_parts(known["error"])
-    return known["result"]
+    return of_json(known["result"])
 
 
 def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
@@ -392,7 +396,7 @@ def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
     if isinstance(result, DibsError):
         record["error"] = result.parts()
     else:
-        record["result"] = result
+        record["result"] = to_json(result)
     put_request_answer(tx, key, record)
 
 
@@ -465,19 +469,17 @@ def _send(tx: Transaction, job: BroadcastJob, room: int) -> int:
     return broadcasts.step(tx, job, room)
 
 
-FOLLOW_UPS.update(
-    {
-        "task claim ended": _task_claim_ended,
-        "task wait ended": _task_wait_ended,
-        "sweep": _sweep,
-        "suspicions": _suspicions,
-        "change accepted": _change_accepted,
-        "job: unblock": _unblock,
-        "job: cancel": _call_off,
-        "job: race": _call_off,
-        "job: claims": _free_claims,
-        "job: run end": _end_run,
-        "job: run purge": _purge_run,
-        "job: send": _send,
-    }
-)
+FOLLOW_UPS.task_claim_ended = _task_claim_ended
+FOLLOW_UPS.task_wait_ended = _task_wait_ended
+FOLLOW_UPS.sweep = _sweep
+FOLLOW_UPS.suspicions = _suspicions
+FOLLOW_UPS.change_accepted = _change_accepted
+FOLLOW_UPS.job_steps = {
+    "unblock": _unblock,
+    "cancel": _call_off,
+    "race": _call_off,
+    "claims": _free_claims,
+    "run end": _end_run,
+    "run purge": _purge_run,
+    "send": _send,
+}

@@ -172,7 +172,7 @@ def _changed(tx: Transaction, call: Call, found: Sequence[FoundChange] = ()) -> 
     """The same if the agent cannot be told at once: every agent concerned gets a message, the caller too."""
     violations = changes.tell(tx, call, found, "", direct=False)
     if violations:
-        FOLLOW_UPS["suspicions"](tx, call)
+        FOLLOW_UPS.suspicions(tx, call)
     return {"violations": violations}
 
 

@@ -366,7 +366,7 @@ def _report_bypass(
             tx, "bypass", commit, call.agent, told=holders, how=how, paths=taken, holders=holders,
             suspects=[name_of(tx, one) for one in suspects], reporter=call.reporter,
         )  # fmt: skip
-        FOLLOW_UPS["suspicions"](tx, call)
+        FOLLOW_UPS.suspicions(tx, call)
     return unseen
 
 

@@ -387,7 +387,7 @@ def _suspect(tx: Transaction, call: Call, target: str, commit: str, how: str) ->
 
     kind = "deploy_stale" if how == "unsynced" else "deploy_unverified"
     suspicions.put(tx, kind, target, call.agent, told=[call.agent], commit=commit, how=how, reporter=call.reporter)
-    FOLLOW_UPS["suspicions"](tx, call)
+    FOLLOW_UPS.suspicions(tx, call)
 
 
 def _live(tx: Transaction, call: Call, target: str, token: int) -> Claim | None:

@@ -63,7 +63,7 @@ def _pushed(tx: Transaction, call: Call, remote: str, branch: str, commit: str, 
         tx, "bypass", f"{remote}/{branch} {commit}", "", event=commit, push=data, commit=commit, paths=[], holders=[],
         reporter=call.reporter,
     )  # fmt: skip
-    FOLLOW_UPS["suspicions"](tx, call)
+    FOLLOW_UPS.suspicions(tx, call)
     return {"commit": commit}
 
 

@@ -84,7 +84,7 @@ def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str,
         tx, HOW, name, owners[0], event=tree, told=owners, tree=tree, owners=[name_of(tx, one) for one in owners],
         paths=paths[:16], count=len(paths), reporter=call.reporter,
     )  # fmt: skip
-    FOLLOW_UPS["suspicions"](tx, call)
+    FOLLOW_UPS.suspicions(tx, call)
 
 
 def _few(names: list[str]) -> str:

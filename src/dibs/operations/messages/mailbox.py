@@ -18,7 +18,7 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import names
 from dibs.operations.agents.marks import mark_of
-from dibs.operations.core.call import DIBS_SENDER, FOLLOW_UPS, iso
+from dibs.operations.core.call import DIBS_SENDER, FOLLOW_UPS, Wait, iso
 from dibs.operations.core.declare import PAGED, WAITING, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS, WORK
 from dibs.operations.messages.records import (
@@ -38,7 +38,6 @@ from dibs.operations.messages.records import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.core import paging
-    from dibs.operations.core.answers import WaitingForAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.messages.answers import AckAnswer, InboxAnswer, MessageView
     from dibs.operations.messages.records import Mailbox, Message
@@ -231,7 +230,7 @@ def _inbox(
     after: str = "",
     waiter: str = "",
     wake: str = "",
-) -> InboxAnswer | WaitingForAnswer:
+) -> InboxAnswer | Wait:
     """All unacknowledged messages; with `new` or `wait`, only new and redelivered ones."""
     from dibs.operations.core import paging
 
@@ -269,14 +268,14 @@ def _page(tx: Transaction, agent: str, thread: str, limit: int, after: str) -> p
     return paging.read(tx, [(paging.KEYS, messages_prefix(agent), fitting)], limit, after)
 
 
-def _await(tx: Transaction, agent: str, wait: int, channel: str) -> WaitingForAnswer:
+def _await(tx: Transaction, agent: str, wait: int, channel: str) -> Wait:
     """Nothing is there yet: the next message wakes this process. Returns when to poll again anyway."""
     listens = _listen(tx, agent, channel, tx.now + WAITER_LEASE_MS) if channel else True
     look_in = EVENT_POLL_MS if not listens or subscribed(tx, agent) else POLL_MS
     redelivery = next_delivery(tx, agent)
     if redelivery is not None:
         look_in = min(look_in, redelivery - tx.now)
-    return {"waiting": "inbox", "look_in": max(10, min(look_in, wait)), "for": "a message"}
+    return Wait("inbox", max(10, min(look_in, wait)), {"for": "a message"})
 
 
 def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
@@ -304,7 +303,7 @@ def _ack(tx: Transaction, call: Call, message: str) -> AckAnswer:
         _acknowledge_all(tx, call)
         return {"message": "all"}
     if message.startswith("v"):  # not a message, but a changed file that may stay as it is
-        return {"message": message, "path": FOLLOW_UPS["change accepted"](tx, call, message)}
+        return {"message": message, "path": FOLLOW_UPS.change_accepted(tx, call, message)}
     row = _find(tx, messages_prefix(call.agent), message) or _find(tx, subagent_messages_prefix(call.agent), message)
     if row is None and _settled(tx, call.agent, message):
         return {"message": message}

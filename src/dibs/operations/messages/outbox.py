@@ -13,7 +13,7 @@ from __future__ import annotations
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.agents import names
 from dibs.operations.agents.records import get_agent, get_agents, registered_agent
-from dibs.operations.core.call import MAX_ID, check_agent_id, lineage_of, within
+from dibs.operations.core.call import MAX_ID, check_agent_id, lineage_of, with_jobs, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.messages import broadcasts
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, JobsLeft
     from dibs.operations.messages.answers import SendAnswer
     from dibs.operations.messages.broadcasts import Recipients
     from dibs.operations.messages.records import Letter, SentMessage
@@ -44,7 +44,7 @@ def _send(
     reply: str = "",
     expires: int | None = None,
     later: bool = False,
-) -> SendAnswer | DibsError:
+) -> SendAnswer | JobsLeft | DibsError:
     """Leave a message for each recipient."""
     limits = call.policy.work["messages"]
     letter = _letter(tx, call, text, type, payload)
@@ -69,13 +69,13 @@ def _send(
         raise sent
     if isinstance(sent, DibsError):
         return sent
-    answer, recipients = sent
+    answer, recipients, jobs = sent
     until = tx.now + max(life, limits["life"])
     message, thread = letter["message"], letter["thread"]
     put_sent(tx, message, {**recipients, "thread": thread, "from": call.agent, "until": until})
     whole: Json = {"message": message, "thread": thread, **answer}
     typed: SendAnswer = whole
-    return typed
+    return with_jobs(typed, jobs)
 
 
 def _spec(call: Call, to: str, origin: SentMessage | None) -> str:
@@ -87,7 +87,7 @@ def _spec(call: Call, to: str, origin: SentMessage | None) -> str:
 
 def _to_few(
     tx: Transaction, call: Call, to: str, origin: SentMessage | None, letter: Letter, *, later: bool
-) -> tuple[Json, Recipients] | DibsError:
+) -> tuple[Json, Recipients, list[str]] | DibsError:
     """Leave copies for one agent, or for the other side. Returns a part of the answer and the recipients."""
     limits = call.policy.work["messages"]
     wanted = _to_come(tx, to) if later else _recipients(tx, call, to, origin)
@@ -101,7 +101,7 @@ def _to_few(
     answer: Json = {"to": reached, "count": len(reached)}
     if len(reached) < len(wanted):
         answer["full"] = [name for name in wanted if name not in reached]
-    return answer, {"to": reached}
+    return answer, {"to": reached}, []
 
 
 def _is_party(tx: Transaction, call: Call, origin: SentMessage) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Invalid, Killed, NotFound, from_parts, quoted
 from dibs.operations.core import long_jobs
+from dibs.operations.core.call import with_jobs
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.runs import records, run_views, runs
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NotRequired
 
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, JobsLeft
     from dibs.operations.core.records import RunEndJob
     from dibs.operations.runs.answers import RunArchivedAnswer, RunEndAnswer
     from dibs.operations.runs.records import Run, RunArchive
@@ -55,7 +56,7 @@ def _end(
     keep: int | None = None,
     strict: bool = False,
     archive: bool = False,
-) -> EndAnswer | DibsError:
+) -> EndAnswer | JobsLeft | DibsError:
     """End a run. The door writes the archive, and records it afterwards (ARCHIVED)."""
     record = runs.load(tx, run) if run else runs.chosen(tx, run)
     if record["state"] == records.ENDED and not record.get("ending"):
@@ -64,7 +65,7 @@ def _end(
             records.put_run(tx, record)
         return {"run": runs.shown(tx, record), "existing": True, "cancelled": [], "count": 0, "released": []}
     if record.get("ending"):
-        return {**_ended(tx, record, [], []), "jobs": [record["ending"]]}
+        return with_jobs(_ended(tx, record, [], []), [record["ending"]])
     many = task_records.keys_below(tx, task_records.run_prefix(record["run"]), long_jobs.RECORDS_PER_STEP)[1]
     still: list[Task] = []
     if not many:
@@ -88,7 +89,7 @@ def _end(
         record["state"], record["ended"], record["ended_by"] = records.ENDED, tx.now, call.agent
     records.put_run(tx, record)
     jobs = long_jobs.begin(tx, job)
-    return {**_ended(tx, record, job["names"], []), "jobs": jobs} if jobs else _answer(job)
+    return with_jobs(_ended(tx, record, job["names"], []), jobs) if jobs else _answer(job)
 
 
 def _answer(job: RunEndJob) -> EndAnswer | DibsError:
@@ -202,7 +203,7 @@ def _archived(tx: Transaction, call: Call, run: str, file: str, sha256: str, siz
 # --- purge
 
 
-def _purge(tx: Transaction, call: Call, run: str) -> dict[str, Json] | Conflict:
+def _purge(tx: Transaction, call: Call, run: str) -> dict[str, Json] | JobsLeft | Conflict:
     """Purge an ended run and its tasks now."""
     record = runs.load(tx, run)
     if record["state"] != records.ENDED or record.get("ending"):
@@ -211,7 +212,7 @@ def _purge(tx: Transaction, call: Call, run: str) -> dict[str, Json] | Conflict:
         return _refuse(tx, call.agent, record, Conflict(text, run=run, state=record["state"]))
     shown = runs.shown(tx, record)
     jobs = long_jobs.begin(tx, long_jobs.new(tx, "run purge", call.agent, run=run))
-    return long_jobs.with_jobs({"run": shown, "more": bool(jobs)}, jobs)
+    return with_jobs({"run": shown, "more": bool(jobs)}, jobs)
 
 
 def purge_step(tx: Transaction, job: Json, room: int) -> int:

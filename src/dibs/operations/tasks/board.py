@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, quoted
 from dibs.operations.core import long_jobs, paging
-from dibs.operations.core.call import iso
+from dibs.operations.core.call import iso, with_jobs
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.tasks import cancellations, holders, lifecycle, records
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, JobsLeft
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
@@ -162,7 +162,7 @@ def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
 # --- moving, calling off, notes
 
 
-def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
+def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any] | JobsLeft:
     """Move a task by hand, as the table allows; into and out of executing only with a token."""
     task = records.load_task(tx, id)
     to = lifecycle.check_state(state)
@@ -193,16 +193,16 @@ def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
     return {"task": lifecycle.shown(tx, task)}
 
 
-def _cancel(tx: Transaction, call: Call, id: str, why: str = "") -> dict[str, Any]:
+def _cancel(tx: Transaction, call: Call, id: str, why: str = "") -> dict[str, Any] | JobsLeft:
     """Cancel a task and its children."""
     task = records.load_task(tx, id)
     if task["state"] == CANCELLED:
         jobs = [job["job"] for job in long_jobs.going(tx) if long_jobs.is_cancel(job) and job["task"] == id]
-        return long_jobs.with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
+        return with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
     if CANCELLED not in lifecycle.MOVES[task["state"]]:
         raise lifecycle.refuse_move(task, CANCELLED)
-    done = cancellations.cancel_all(tx, call.agent, task, why or f"{call.agent} cancelled it")
-    return {"task": lifecycle.shown(tx, records.load_task(tx, id)), **done}
+    done, jobs = cancellations.cancel_all(tx, call.agent, task, why or f"{call.agent} cancelled it")
+    return with_jobs({"task": lifecycle.shown(tx, records.load_task(tx, id)), **done}, jobs)
 
 
 def _asks_to_cancel(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:

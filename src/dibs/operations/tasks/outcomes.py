@@ -20,7 +20,7 @@ from dibs.operations.alerts import suspicions
 from dibs.operations.claims import endings
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, span, within
+from dibs.operations.core.call import FOLLOW_UPS, RunCommand, check_text, iso, related, span, with_jobs, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.records import RUNNING_JOBS
 from dibs.operations.tasks import additions, board, cancellations, lifecycle, records
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Answer, Call
     from dibs.operations.core.declare import Ahead
     from dibs.operations.core.records import UnblockJob
     from dibs.operations.tasks.additions import TaskSpec
@@ -143,14 +143,14 @@ def _done(
     task = finish(tx, call, id, token, whole, jobs, proof=proof, used=_checked_use(used))
     if isinstance(task, Fenced):
         return task
-    answer = long_jobs.with_jobs({"task": lifecycle.shown(tx, task)}, jobs)
+    answer: Answer = {"task": lifecycle.shown(tx, task)}
     if proof is not None:
         answer["verified"] = {**proof, "at": iso(tx, tx.now)}
     if next:
         from dibs.operations.tasks import pulls
 
         answer["next"] = pulls.follow_up(tx, call, run)
-    return answer
+    return with_jobs(answer, jobs)
 
 
 def _to_verify(tx: Transaction, call: Call, id: str, token: int | None, result: Json, command: str) -> Any:
@@ -159,11 +159,10 @@ def _to_verify(tx: Transaction, call: Call, id: str, token: int | None, result: 
     if isinstance(held, Fenced):
         return held
     claim = held[1]
-    asked = {
+    return RunCommand({
         "command": command, "resource": lifecycle.resource_of(id), "task": id, "token": claim["token"],
         "expires_at": iso(tx, claim["until"]), "field": "verify", "into": "verified",
-    }  # fmt: skip
-    return {"again": asked}
+    })  # fmt: skip
 
 
 def _proof(tx: Transaction, command: str, verified: Any) -> Verification:
@@ -371,7 +370,7 @@ def _fail(tx: Transaction, call: Call, id: str, why: str, token: int | None = No
         _retry(tx, call.agent, task, error, pause=pause, token=claim["token"], why=reason, request=request)
     records.put_task(tx, task)
     release_task_claim(tx, task, claim, "failed")
-    FOLLOW_UPS["suspicions"](tx, call)
+    FOLLOW_UPS.suspicions(tx, call)
     return {"task": lifecycle.shown(tx, task)}
 
 

@@ -17,7 +17,7 @@ from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.claims import endings, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import TOKEN, iso, span
+from dibs.operations.core.call import TOKEN, Continue, Wait, iso, span
 from dibs.operations.core.declare import WAITING, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.operations.tasks import board, due_tasks, holders, lifecycle, records, workforce
@@ -58,7 +58,7 @@ def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str
         if task is None and (due.more or jobs):
             if jobs:
                 long_jobs.take_step(tx, jobs[0])
-            return {"again": True}  # the next step may find something
+            return Continue()  # the next step may find something
         if task is None and _gather_orphans(tx, call):
             task = best(tx, call, agent, run)
     if task is not None:
@@ -259,9 +259,7 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
 # --- waiting for work
 
 
-def _wait(
-    tx: Transaction, call: Call, agent: Agent, run: str, waiter: str, wake: str, task: str = ""
-) -> dict[str, Any]:
+def _wait(tx: Transaction, call: Call, agent: Agent, run: str, waiter: str, wake: str, task: str = "") -> Wait:
     """A waiter's place for any task. It is written seldom: it only says which process to wake."""
     known = records.get_waiter(tx, waiter) if waiter else None
     identifier = waiter or f"{tx.now:015d}-{tx.id()}"
@@ -274,7 +272,7 @@ def _wait(
             for_one: TaskWaiter = {**record, "task": task, "waiter": identifier, **_wish(task)}
             record = for_one
         records.put_waiter(tx, identifier, record)
-    return {"waiting": identifier, "look_in": POLL_MS, "for": "a task that is ready for you"}
+    return Wait(identifier, POLL_MS, {"for": "a task that is ready for you"})
 
 
 # --- claim
@@ -309,14 +307,15 @@ def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = ""
 
 def _wait_for(
     tx: Transaction, call: Call, agent: Agent, identifier: str, waiter: str, wake: str, refusal: Held | Conflict
-) -> dict[str, Any]:
+) -> Wait:
     """A waiter's place for one task; while there is one, `next` gives the task to nobody else."""
-    answer = _wait(tx, call, agent, "", waiter, wake, identifier)
+    wait = _wait(tx, call, agent, "", waiter, wake, identifier)
     task = records.load_task(tx, identifier)
     if task["awaited"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         task["awaited"] = tx.now + workforce.WAITER_LEASE_MS
         records.put_task(tx, task)
-    return {**answer, "for": f"task {identifier}: {refusal.message}", "blockers": refusal.fields.get("blockers", [])}
+    wait.answer = {"for": f"task {identifier}: {refusal.message}", "blockers": refusal.fields.get("blockers", [])}
+    return wait
 
 
 def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:

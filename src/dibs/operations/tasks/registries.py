@@ -18,7 +18,7 @@ from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import iso, related
+from dibs.operations.core.call import iso, related, with_jobs
 from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
 from dibs.operations.tasks import additions, due_tasks, holders, lifecycle, outcomes, pulls, records, workforce
 from dibs.operations.tasks.lifecycle import COMPLETE, DISCOVERY, EXECUTING, PLANNED, SCOPED
@@ -125,7 +125,7 @@ def _give_back(tx: Transaction, call: Call, id: str, state: str) -> Any:
     if state == COMPLETE:
         jobs: list[str] = []
         finished = outcomes.finish(tx, call, id, claim["token"], None, jobs)
-        return finished if isinstance(finished, Fenced) else long_jobs.with_jobs({"done": True, "holder": ""}, jobs)
+        return finished if isinstance(finished, Fenced) else with_jobs({"done": True, "holder": ""}, jobs)
     task = outcomes.returned(tx, task, claim)
     _again_scoped(tx, call, task)
     return {"done": True, "holder": ""}

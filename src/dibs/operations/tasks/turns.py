@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Fenced, Invalid, Killed
 from dibs.operations.core import long_jobs
+from dibs.operations.core.call import with_jobs
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import outcomes, pulls
 
@@ -18,14 +19,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, JobsLeft
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 MAX_TASKS_PER_TURN = 100  # handed in, and taken: all other calls wait for this transaction
 
 
-def _turn(tx: Transaction, call: Call, done: Any = None, take: int = 1, run: str = "") -> dict[str, Any]:
+def _turn(tx: Transaction, call: Call, done: Any = None, take: int = 1, run: str = "") -> dict[str, Any] | JobsLeft:
     """Hand in what is done, take what comes next."""
     handed = list(done or ())
     if len({work["id"] for work in handed}) < len(handed):
@@ -47,7 +48,7 @@ def _turn(tx: Transaction, call: Call, done: Any = None, take: int = 1, run: str
         else:
             finished.append(identifier)
     taken = pulls.take_some(tx, call, run, take) if take else []
-    return long_jobs.with_jobs({"done": finished, "refused": refused, "tasks": taken}, jobs)
+    return with_jobs({"done": finished, "refused": refused, "tasks": taken}, jobs)
 
 
 _DONE = (
