@@ -7,6 +7,7 @@
 `plugins/claude` (the hooks and the manifest of the Claude Code plugin, and the marketplace that has it),
 `operations/core/answer_keys.py` (the keys of each answer, for help and docstrings),
 `doors/python/methods.pyi`, `aio_methods.pyi` and `running/calls.pyi` (the types of the Python API's methods; stubs.py),
+each room's `requests.pyi` (the types of what the bodies of its operations get; requests.py),
 `docs/CLI.md`, `docs/ROLES.md` (who may what) and
 the tables of records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
 """
@@ -27,7 +28,7 @@ from dibs.operations.core.answer_keys import KEYS
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import RANKS
 from dibs.session import catalogue
-from tools import claude_plugin, stubs
+from tools import claude_plugin, requests, stubs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -245,6 +246,7 @@ def files() -> dict[str, str]:
         "src/dibs/doors/python/methods.pyi": stubs.methods(),
         "src/dibs/doors/python/aio_methods.pyi": stubs.aio_methods(),
         "src/dibs/running/calls.pyi": stubs.calls(),
+        **requests.files(),
         "src/dibs/session/known_clients.py": make_index.text(),
         "src/dibs/session/hook_dialects.py": make_index.dialects(),
         **claude_plugin.files(),

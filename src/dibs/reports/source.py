@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call, Record
     from dibs.operations.tasks.records import Task
+    from dibs.reports.requests import RunReadRequest
     from dibs.session.session import Session
     from dibs.stores.seam import Transaction
 
@@ -40,9 +41,9 @@ MAX_RESOURCES = 100  # listed one by one
 MAX_AGENT_TASKS = 100  # ids of an agent's finished tasks
 
 
-def _read(tx: Transaction, call: Call, run: str = "", facts: Any = None) -> dict[str, Any]:
+def _read(tx: Transaction, call: Call, request: RunReadRequest) -> dict[str, Any]:
     """All records that belong to a run, in one snapshot."""
-    record = run_records.chosen(tx, run, reading=True)
+    record = run_records.chosen(tx, request["run"], reading=True)
     name = record["run"]
     found = list(run_views.tasks(tx, name))
     counted = run_views.counted(found)
@@ -54,7 +55,7 @@ def _read(tx: Transaction, call: Call, run: str = "", facts: Any = None) -> dict
         "agents": run_views.with_states(tx, call, members, counted),
         "errors": run_views.notes(tx, name, run_records.ERROR),
         "warnings": run_views.notes(tx, name, run_records.WARNING),
-        "gates": quality_gates.check(tx, call, record, times, facts or {}),
+        "gates": quality_gates.check(tx, call, record, times, request["facts"] or {}),
         "movers": [{"agent": by} for by in dict.fromkeys([by for _, _, by in record["phases"]])],
         "now": record["ended"] if ended else tx.now, "last": tx.tail().seq,
     }  # fmt: skip

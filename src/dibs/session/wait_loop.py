@@ -115,7 +115,7 @@ def _give_up(session: Session, call: Call, place: str) -> None:
     from dibs.operations.claims.waiters import WITHDRAW
 
     try:
-        session.store.run(lambda tx: WITHDRAW.body(tx, call, waiter=place, claims=()))
+        session.store.run(lambda tx: WITHDRAW.body(tx, call, WITHDRAW.request(waiter=place)))
     except DibsError:
         pass  # its lease lapses within seconds
 

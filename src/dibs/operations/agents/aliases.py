@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.agents.requests import SameRequest, WhoRequest
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
@@ -133,18 +134,18 @@ def _bring(tx: Transaction, call: Call, former: Agent) -> None:
 # --- for scripts
 
 
-def _who(tx: Transaction, call: Call, agent: str = "") -> dict[str, Any]:
+def _who(tx: Transaction, call: Call, request: WhoRequest) -> dict[str, Any]:
     """Whose shell this is ("" for none), and the id by which scripts know an agent."""
     own = speech.shells_of(tx, call)
-    found = names.found(tx, agent) if agent else ""
+    found = names.found(tx, request["agent"]) if request["agent"] else ""
     record = get_agent(tx, found) if found else None
     also = record.get("also", ()) if record is not None else ()
     return {"shell": own[0] if own else "", "known_as": also[-1] if also else found}
 
 
-def _same(tx: Transaction, call: Call, alias: str) -> Any:
+def _same(tx: Transaction, call: Call, request: SameRequest) -> Any:
     """A script in the caller's shell names the caller by this id."""
-    agent = registered_agent(tx, call.agent)
+    agent, alias = registered_agent(tx, call.agent), request["alias"]
     before = list(agent.get("also", ()))
     other = adopt(tx, call, agent, alias)
     if other is not None:

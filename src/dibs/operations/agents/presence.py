@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.agents.requests import AgentsRequest, BootRequest, KillRequest, ReviveRequest
     from dibs.operations.claims.records import Claim
     from dibs.operations.core import paging
     from dibs.operations.core.call import Call, Process
@@ -41,29 +42,19 @@ RECENT_MS = 120_000  # twice the interval at which an agent's activity is record
 # --- boot
 
 
-def _boot(
-    tx: Transaction,
-    call: Call,
-    task: str = "",
-    type: str = "",
-    can: Sequence[str] = (),
-    pid: Process | None = None,
-    client_type: str = "",
-    believed: Sequence[str] = (),
-    also: str = "",
-    files: dict[str, str] | None = None,
-) -> dict[str, Any]:
+def _boot(tx: Transaction, call: Call, request: BootRequest) -> dict[str, Any]:
     """Register the agent, compare its beliefs with the live record, and brief it."""
-    process = pid if pid is not None else call.client
+    files = request["files"]
+    process = request["pid"] if request["pid"] is not None else call.client
     before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
-    agent, moved = _started(tx, call, get_agent(tx, call.agent), process, type, client_type, can)
+    agent, moved = _started(tx, call, process, request)
     known, told = agent.get("rules", ""), agent.get("files", {})
     if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
         agent["rules"], agent["rules_at"] = call.rules, COMMIT
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     agent.update({"files": dict([*{**told, **files}.items()][-MAX_TEXTS:])} if files else {})
     call.tied = process is not None and agent["process"] == process
-    rivals = [aliases.adopt(tx, call, agent, one) for one in (before, also) if one]
+    rivals = [aliases.adopt(tx, call, agent, one) for one in (before, request["also"]) if one]
     put_agent(tx, agent)
     call.name = agent["name"]
     releases.renew_active(tx, call)
@@ -75,7 +66,7 @@ def _boot(
         "agent": call.agent,
         "incarnation": agent["incarnation"],
         "role": roles.told(call, agent),
-        **_briefing(tx, call, claims, unended, [task, *believed]),
+        **_briefing(tx, call, claims, unended, [request["task"], *request["believed"]]),
         "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
     }
     if files:
@@ -86,30 +77,20 @@ def _boot(
     return answer
 
 
-def _started(
-    tx: Transaction,
-    call: Call,
-    agent: Agent | None,
-    process: Process | None,
-    type: str,
-    client_type: str,
-    can: Sequence[str],
-) -> tuple[Agent, bool]:
+def _started(tx: Transaction, call: Call, process: Process | None, request: BootRequest) -> tuple[Agent, bool]:
     """The record of an agent that starts, not written yet; and whether it comes from another process than before."""
-    moved = False
+    agent, moved = get_agent(tx, call.agent), False
+    type_, client_type = request["type"], request["client_type"]
     if agent is None:
-        agent = register(
-            tx, call.agent, process=process, kind=client_type or type or call.kind, program=call.is_program(process),
-            person=call.is_person, machine=call.machine, client=call.kind, host=call.host,
-        )  # fmt: skip
+        agent = register(tx, call, process, client_type or type_ or call.kind)
     elif process is not None:
         moved = agent["process"] is not None and agent["process"] != process
     was = "" if agent["left"] else agent["type"]
-    agent["type"] = type or client_type or agent["type"]
+    agent["type"] = type_ or client_type or agent["type"]
     _take_on_type(tx, agent, was)
     if client_type and call.sender != BY_AGENT:  # a role may depend on it; from afar, one agent's word gives it none
         agent["client_type"] = client_type
-    agent["can"] = sorted(set(can)) or agent["can"]
+    agent["can"] = sorted(set(request["can"])) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
     agent.pop("ended", None)
     if process is not None and agent["process"] != process:
@@ -263,8 +244,9 @@ def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
 # --- kill and revive
 
 
-def _kill(tx: Transaction, call: Call, agent: str, why: str) -> dict[str, Any]:
+def _kill(tx: Transaction, call: Call, request: KillRequest) -> dict[str, Any]:
     """Void everything that an agent and its subagents hold, and refuse all their calls until revived."""
+    agent, why = request["agent"], request["why"]
     if not why:
         raise Invalid("say why: the agent is told, and the log records it", field="why")
     if agent == "all":
@@ -292,21 +274,21 @@ def _killed(tx: Transaction, call: Call, target: Agent, why: str) -> None:
     tx.append("agent.killed", call.agent, target["agent"], {"why": why})
 
 
-def _asks(tx: Transaction, call: Call, agent: str, **_: Any) -> tuple[str, list[str]]:
+def _asks(tx: Transaction, call: Call, request: KillRequest | ReviveRequest) -> tuple[str, list[str]]:
     """Only an orchestrator stops another agent; any agent may stop its own subagents."""
-    parent = agent.rpartition("/")[0]  # no agent stops or revives itself
+    parent = request["agent"].rpartition("/")[0]  # no agent stops or revives itself
     return "orchestrator", [parent] if parent else []
 
 
-def _revive(tx: Transaction, call: Call, agent: str) -> dict[str, Any]:
+def _revive(tx: Transaction, call: Call, request: ReviveRequest) -> dict[str, Any]:
     """Let a killed agent act again, or all that `kill all` stopped. They get no claim back."""
-    if agent == "all":
+    if request["agent"] == "all":
         from dibs.operations.agents import kill_all
 
         revived = kill_all.revive(tx, lambda target: _revived(tx, call, target))
         return {**revived, "agents": [shown(tx, call, one) for one in revived["agents"]]}
-    check_agent_id(agent)
-    target = _known(tx, agent)
+    check_agent_id(request["agent"])
+    target = _known(tx, request["agent"])
     if not target["killed"]:
         return {"agents": [shown(tx, call, target)], "revived": 0}
     _revived(tx, call, target)
@@ -335,28 +317,22 @@ LEFT = "left"
 STATES = ("alive", "gone", "unknown", LEFT, "killed")  # unknown: its process cannot be seen from here
 
 
-def _agents(
-    tx: Transaction,
-    call: Call,
-    all: bool = False,
-    type: str = "",
-    state: str = "",
-    usage: bool = False,
-    limit: int = 0,
-    after: str = "",
-) -> dict[str, Any]:
+def _agents(tx: Transaction, call: Call, request: AgentsRequest) -> dict[str, Any]:
     from dibs.operations.core import paging
 
-    def fits(agent: Agent) -> bool:
-        return (not type or agent["type"] == type) and (not state or _state(call, agent) == state)
+    type_, state = request["type"], request["state"]
 
-    page = listed(tx, call, paging.check_limit(limit), after, all=all or state == LEFT, fits=fits)
+    def fits(agent: Agent) -> bool:
+        return (not type_ or agent["type"] == type_) and (not state or _state(call, agent) == state)
+
+    limit = paging.check_limit(request["limit"])
+    page = listed(tx, call, limit, request["after"], all=request["all"] or state == LEFT, fits=fits)
     at_work = _at_work(tx, page.records)
     found = [
         {**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], []), **_assigned(tx, agent)}
         for agent in page.records
     ]
-    return {"agents": found, **({"usage": True} if usage else {}), **page.answer()}
+    return {"agents": found, **({"usage": True} if request["usage"] else {}), **page.answer()}
 
 
 def listed(

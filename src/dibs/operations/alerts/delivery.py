@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.alerts.requests import AlertReportRequest, AlertTakeRequest
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -27,10 +28,10 @@ MAX_PENDING_READ = 512
 QUEUE = "alertout\t"  # index 1
 
 
-def _take(tx: Transaction, call: Call, limit: int = MAX_TAKEN) -> dict[str, Any]:
+def _take(tx: Transaction, call: Call, request: AlertTakeRequest) -> dict[str, Any]:
     """Take the alerts whose delivery is due."""
     taken = []
-    for _, _, alert in tx.scan(1, QUEUE, min(limit, MAX_TAKEN), before=f"{QUEUE}{tx.now + 1:015d}").rows:
+    for _, _, alert in tx.scan(1, QUEUE, min(request["limit"], MAX_TAKEN), before=f"{QUEUE}{tx.now + 1:015d}").rows:
         delivery = alert["delivery"]
         if delivery["tries"] >= MAX_TRIES:  # the last process that took it never reported
             _give_up(tx, alert, delivery["why"] or "no process reported that it was delivered")
@@ -41,15 +42,15 @@ def _take(tx: Transaction, call: Call, limit: int = MAX_TAKEN) -> dict[str, Any]
     return {"taken": taken}
 
 
-def _report(tx: Transaction, call: Call, alert: str, lease: str, why: str = "") -> dict[str, Any]:
+def _report(tx: Transaction, call: Call, request: AlertReportRequest) -> dict[str, Any]:
     """What became of an attempt; `why` it failed, "" if it did not."""
     for _, _, record in tx.scan(1, QUEUE, MAX_PENDING_READ).rows:
-        if record["alert"] == alert and record["delivery"]["lease"] == lease:
+        if record["alert"] == request["alert"] and record["delivery"]["lease"] == request["lease"]:
             delivery = record["delivery"]
-            delivery["why"] = why[:200]
-            if why and delivery["tries"] >= MAX_TRIES:
+            delivery["why"] = request["why"][:200]
+            if request["why"] and delivery["tries"] >= MAX_TRIES:
                 _give_up(tx, record, delivery["why"])
-            elif why:
+            elif request["why"]:
                 delivery["next"] = tx.now + BACKOFF_MS[min(delivery["tries"], len(BACKOFF_MS)) - 1]
                 records.put(tx, record)
             else:

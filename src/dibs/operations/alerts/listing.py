@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.alerts.requests import AlertsAckRequest, AlertsRequest
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -18,14 +19,12 @@ EVERY = "all"
 STATES = (records.OPEN, records.ACKNOWLEDGED, records.CLEARED, EVERY)
 
 
-def _alerts(
-    tx: Transaction, call: Call, state: str = "", kind: str = "", limit: int = 0, after: str = ""
-) -> dict[str, Any]:
+def _alerts(tx: Transaction, call: Call, request: AlertsRequest) -> dict[str, Any]:
     """Alerts that are not cleared (of a state; all of them), the gravest first; cleared ones by their time."""
-    wanted = {"": (records.OPEN, records.ACKNOWLEDGED), EVERY: STATES}.get(state, (state,))
+    wanted = {"": (records.OPEN, records.ACKNOWLEDGED), EVERY: STATES}.get(request["state"], (request["state"],))
 
     def fits(alert: Record) -> bool:
-        return alert["state"] in wanted and (not kind or alert["kind"] == kind)
+        return alert["state"] in wanted and (not request["kind"] or alert["kind"] == request["kind"])
 
     def fitting(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         return [row for row in rows if fits(row[1])]
@@ -33,7 +32,7 @@ def _alerts(
     sections: list[Any] = [(paging.KEYS, records.LIVE, fitting)]
     if records.CLEARED in wanted:
         sections.append((paging.KEYS, records.DONE, fitting))
-    page = paging.read(tx, sections, paging.check_limit(limit), after)
+    page = paging.read(tx, sections, paging.check_limit(request["limit"]), request["after"])
     page.records.sort(key=_order)
     return {
         "alerts": [records.shown(tx, alert) for alert in page.records],
@@ -48,15 +47,20 @@ def _order(alert: Record) -> tuple[Any, ...]:
     return over, -records.RANK[alert["severity"]] if not over else 0, alert["state"] != records.OPEN, alert["raised"]
 
 
-def _ack(tx: Transaction, call: Call, id: str, why: str = "") -> dict[str, Any]:
+def _ack(tx: Transaction, call: Call, request: AlertsAckRequest) -> dict[str, Any]:
     """Take note of an alert, or of all open ones. The same once more changes nothing."""
+    identifier = request["id"]
     found = records.live(tx)
-    chosen = [alert for alert in found if alert["alert"] == id or (id == EVERY and alert["state"] == records.OPEN)]
-    if not chosen and id != EVERY:
-        raise NotFound(f"no alert {id} is open; `dibs alerts` lists them", id=id)
+    chosen = [
+        alert
+        for alert in found
+        if alert["alert"] == identifier or (identifier == EVERY and alert["state"] == records.OPEN)
+    ]
+    if not chosen and identifier != EVERY:
+        raise NotFound(f"no alert {identifier} is open; `dibs alerts` lists them", id=identifier)
     for alert in chosen:
         if alert["state"] == records.OPEN:
-            records.acknowledge(tx, alert, call.agent, why)
+            records.acknowledge(tx, alert, call.agent, request["why"])
     return {"alerts": [records.shown(tx, alert) for alert in chosen]}
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any, NotRequired, TypedDict, TypeGuard
 
     from dibs.operations.core.call import Call
+    from dibs.operations.core.requests import GoOnRequest
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Json, Range, Transaction
 
@@ -239,13 +240,14 @@ def refuse(job: Job, error: DibsError) -> None:
     job["answer"] = {"error": error.parts()}
 
 
-def _continue(tx: Transaction, call: Call, job: str, room: int = 0) -> Any:
+def _continue(tx: Transaction, call: Call, request: GoOnRequest) -> Any:
     """Take one step of a job; `more` until it is done, then `answer` has its part of the operation's answer."""
+    job = request["job"]
     going, done = f"j\t{job}", f"jd\t{job}"
     kept = tx.get_many([going, done])
     record = kept[going]
     if record is not None and not take_step(
-        tx, record, min(max(room, MIN_RECORDS_PER_STEP), RECORDS_PER_STEP) if room else 0
+        tx, record, min(max(request["room"], MIN_RECORDS_PER_STEP), RECORDS_PER_STEP) if request["room"] else 0
     ):
         return {"more": True, "done": record["done"], "answer": {}}
     record = record if record is not None else kept[done]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dibs.errors import DibsError
     from dibs.operations.claims.records import Claim, Loss
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.requests import CommitCheckRequest, CommittedRequest
     from dibs.stores.seam import Transaction
 
 PATHS_PER_TRIP = 64  # paths looked up in one trip
@@ -47,16 +48,10 @@ HOW = ("checked", "past", "replayed")  # how a commit met the guard; `_committed
 # --- before a commit
 
 
-def _check(
-    tx: Transaction,
-    call: Call,
-    paths: Sequence[Sequence[str]] = (),
-    tree: str = "",
-    client: str = "",
-    owned: Sequence[tuple[Sequence[str], Sequence[str], bool]] = (),
-) -> Any:
+def _check(tx: Transaction, call: Call, request: CommitCheckRequest) -> Any:
     """May the caller commit these paths of this working tree? `owned`: whose unfinished work is in them; read by it?"""
-    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "commit", client)
+    paths, tree = request["paths"], request["tree"]
+    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "commit", request["client"])
     if refusal is not None:
         return _refuse(tx, call, refusal, paths, tree)
     for _ in range(MAX_ROUNDS):
@@ -68,7 +63,11 @@ def _check(
     if others:
         blockers = [_blocker(tx, record, paths) for record in others[:MAX_SHOWN]]
         return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - MAX_SHOWN)), paths, tree)
-    lost = _lost(tx, call, paths, tree, own) or _unsettled(tx, call, paths, tree) or _foreign(tx, call, owned, own)
+    lost = (
+        _lost(tx, call, paths, tree, own)
+        or _unsettled(tx, call, paths, tree)
+        or _foreign(tx, call, request["owned"], own)
+    )
     if lost is not None:
         return _refuse(tx, call, lost, paths, tree)
     tokens = _tokens(paths, own)
@@ -253,23 +252,16 @@ def _refuse(tx: Transaction, call: Call, error: DibsError, paths: Sequence[Seque
 # --- after a commit
 
 
-def _committed(
-    tx: Transaction,
-    call: Call,
-    commit: str = "",
-    tree: str = "",
-    items: Sequence[tuple[Sequence[str], bool]] = (),
-    how: str = "checked",
-    suspects: Sequence[str] = (),
-) -> dict[str, Any]:
+def _committed(tx: Transaction, call: Call, request: CommittedRequest) -> dict[str, Any]:
     """What a commit means for claims. An item is a path and whether its file equals the committed content.
 
     `how`: checked (the guard saw it before), past (it did not, although git would have asked: `--no-verify`), or
     replayed (git does not ask: a rebase, a cherry-pick, a client that switches git's hooks off). `suspects`: the agents
     whose commands ran when it was made, if no words of theirs make a commit.
     """
+    commit, items, suspects = request["commit"], request["items"], request["suspects"]
     check_text(commit, "commit")
-    others, own = _sorted(tx, call, [path for path, _ in items], tree)
+    others, own = _sorted(tx, call, [path for path, _ in items], request["tree"])
     equal = [path for path, same in items if same]
     released: list[Any] = []
     kept = []
@@ -283,12 +275,12 @@ def _committed(
         claim_records.put(tx, claim)
         kept.append(claim["claim"])
         tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})
-    _settle(tx, call, [path for path, _ in items], tree)
+    _settle(tx, call, [path for path, _ in items], request["tree"])
     endings.serve(tx, released)
     if suspects:
         suspects = changes.accused(tx, call, suspects) or [call.agent]
-    bypass = (commit, tree, how, suspects)
-    unseen = _report_bypass(tx, call, others, items, *bypass) if how != "checked" else []
+    bypass = (commit, request["tree"], request["how"], suspects)
+    unseen = _report_bypass(tx, call, others, items, *bypass) if request["how"] != "checked" else []
     return {"released": resources.shown(released), "kept": kept, "unseen": unseen}
 
 

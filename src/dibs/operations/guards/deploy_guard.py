@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Process, Record
     from dibs.operations.core.policy import Policy
+    from dibs.operations.guards.requests import (
+        DeployCheckRequest,
+        DeployFinishRequest,
+        DeployJudgeRequest,
+        DeployStartRequest,
+    )
     from dibs.stores.seam import Transaction
 
 RESULTS = ("ok", "failed", "unverified", "unchecked", "interrupted")  # unchecked: told to do without a verification
@@ -64,15 +70,15 @@ def pushed_targets(policy: Policy, branch: str) -> list[str]:
     return named or [branch]
 
 
-def _check(tx: Transaction, call: Call, targets: Sequence[str] = (), client: str = "") -> Any:
+def _check(tx: Transaction, call: Call, request: DeployCheckRequest) -> Any:
     """May the caller deploy to these targets now? Returns their last deploys."""
-    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "deploy", client)
+    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "deploy", request["client"])
     last: dict[str, Any] = {}
-    for target in targets:
+    for target in request["targets"]:
         refusal = refusal or _held(tx, call, target)
         last[target] = _last(tx, target)
     if refusal is not None:
-        tx.append("deploy.refused", call.agent, ", ".join(targets), {"code": refusal.code})
+        tx.append("deploy.refused", call.agent, ", ".join(request["targets"]), {"code": refusal.code})
         return refusal
     return {"last": last}
 
@@ -99,40 +105,28 @@ def _last(tx: Transaction, target: str) -> Record | None:
 # --- may it ship?
 
 
-def _judge(
-    tx: Transaction,
-    call: Call,
-    target: str,
-    syncs: Sequence[dict[str, Any]] = (),
-    contains: bool | None = None,
-    changed: Sequence[str] = (),
-    tree: str = "",
-    placeholders: Sequence[dict[str, Any]] = (),
-    unsynced: bool = False,
-    rollback: bool = False,
-    dirty: bool = False,
-    under: dict[str, Any] | None = None,
-) -> Any:
+def _judge(tx: Transaction, call: Call, request: DeployJudgeRequest) -> Any:
     """May this ship? `syncs`: its status against each deciding branch (Standing.as_json).
 
     `contains`: is the last good deploy part of it? `changed`: tracked files that differ from the commit. `under`:
     target and token of the deploy whose command asks (a push inside of `dibs deploy`); its accepted risks count here
     too.
     """
-    said = _accepted_risks(tx, call, under)
+    target, unsynced, rollback = request["target"], request["unsynced"], request["rollback"]
+    said = _accepted_risks(tx, call, request["under"])
     unsynced, rollback = unsynced or said["unsynced"], rollback or said["rollback"]
     last = _last(tx, target)
     refusal: DibsError | None = None
-    if changed and not dirty:
-        refusal = _uncommitted(changed, _at_work(tx, call, tree, changed))
-    for sync in syncs or [UNKNOWN_FACTS]:
+    if request["changed"] and not request["dirty"]:
+        refusal = _uncommitted(request["changed"], _at_work(tx, call, request["tree"], request["changed"]))
+    for sync in request["syncs"] or [UNKNOWN_FACTS]:
         refusal = refusal or stale(sync, target=target, unsynced=unsynced, rollback=rollback)
     if refusal is None and last is not None and last["commit"]:
         shown = {"commit": last["commit"], "agent": last["agent"], "at": iso(tx, last["at"])}
-        where = syncs[-1] if syncs else {}
-        refusal = _rolls_back(where, shown, contains, target=target, unsynced=unsynced, rollback=rollback)
-    if refusal is None and placeholders:
-        refusal = _unfinished(placeholders)
+        where = request["syncs"][-1] if request["syncs"] else {}
+        refusal = _rolls_back(where, shown, request["contains"], target=target, unsynced=unsynced, rollback=rollback)
+    if refusal is None and request["placeholders"]:
+        refusal = _unfinished(request["placeholders"])
     if refusal is not None:
         tx.append("deploy.refused", call.agent, target, {"code": refusal.code})
         return refusal
@@ -228,25 +222,17 @@ def _unfinished(places: Sequence[dict[str, Any]]) -> Forbidden:
 # --- one deploy
 
 
-def _start(
-    tx: Transaction,
-    call: Call,
-    target: str,
-    token: int,
-    commit: str = "",
-    command: str = "",
-    process: Process | None = None,
-    runs: Process | None = None,
-    unsynced: bool = False,
-    rollback: bool = False,
-) -> Any:
+def _start(tx: Transaction, call: Call, request: DeployStartRequest) -> Any:
     """Start a deploy, under a live token, if no other one runs. `runs`: the process of its command."""
+    target, token = request["target"], request["token"]
     claim = _live(tx, call, target, token)
     if claim is None:
         return _fenced(tx, call, target, token)
     key = f"D\t{target}"
     running = tx.get(key)
-    alive = _still_runs(call, running, token) if running is not None and running["process"] != process else None
+    alive = (
+        _still_runs(call, running, token) if running is not None and running["process"] != request["process"] else None
+    )
     if alive is not None:
         reason = f"a deploy of {running['commit'][:12] or 'this target'} is running (pid {alive[3]})"
         blocker = {
@@ -255,10 +241,24 @@ def _start(
         }  # fmt: skip
         tx.append("deploy.refused", call.agent, target, {"code": "held"})
         return Held(blockers=[blocker], more=0)
-    said = {name: True for name, was in zip(ACCEPTED_RISKS, (unsynced, rollback), strict=True) if was}
-    record = {"process": process, "agent": call.agent, "commit": commit, "at": tx.now, "token": token, **said}
-    tx.put(key, {**record, "runs": runs} if runs is not None else record)
-    data = {"commit": check_text(commit, "commit"), "token": token, "command": check_text(command, "command"), **said}
+    said = {
+        name: True for name, was in zip(ACCEPTED_RISKS, (request["unsynced"], request["rollback"]), strict=True) if was
+    }
+    record = {
+        "process": request["process"],
+        "agent": call.agent,
+        "commit": request["commit"],
+        "at": tx.now,
+        "token": token,
+        **said,
+    }
+    tx.put(key, {**record, "runs": request["runs"]} if request["runs"] is not None else record)
+    data = {
+        "commit": check_text(request["commit"], "commit"),
+        "token": token,
+        "command": check_text(request["command"], "command"),
+        **said,
+    }
     tx.append("deploy.started", call.agent, target, data)
     return {"target": target, "token": token}
 
@@ -277,18 +277,9 @@ def _still_runs(call: Call, running: Record, token: int) -> Process | None:
     return None
 
 
-def _finish(
-    tx: Transaction,
-    call: Call,
-    target: str,
-    token: int,
-    result: str,
-    commit: str = "",
-    seconds: float = 0,
-    exit: int | None = None,
-    keep: bool = False,
-) -> Any:
+def _finish(tx: Transaction, call: Call, request: DeployFinishRequest) -> Any:
     """End a deploy. The claim is released with the commit, unless the caller held it before."""
+    target, token, result, commit = request["target"], request["token"], request["result"], request["commit"]
     claim = _live(tx, call, target, token)
     key = f"D\t{target}"
     running = tx.get(key)
@@ -296,7 +287,14 @@ def _finish(
     if running is not None and running["token"] == token and related(running["agent"], call.agent):
         tx.delete(key)
         said = {name: True for name in ACCEPTED_RISKS if running.get(name)}
-    data = {"commit": commit, "result": result, "token": token, "seconds": seconds, "exit": exit, **said}
+    data = {
+        "commit": commit,
+        "result": result,
+        "token": token,
+        "seconds": request["seconds"],
+        "exit": request["exit"],
+        **said,
+    }
     if claim is None:
         tx.append("deploy.finished", call.agent, target, {**data, "fenced": True})
         _suspect(tx, call, target, commit, "fenced")
@@ -309,7 +307,7 @@ def _finish(
     if result in DEPLOYED_RESULTS:
         good = {"commit": commit, "result": result, "at": tx.now, "agent": call.agent, "token": token, **said}
         tx.put(f"d\t{target}", good, i2=due(tx.now + TARGET_LIFE_MS))
-    if keep:
+    if request["keep"]:
         claim["commit"] = commit
         claim_records.put(tx, claim)
         tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})

@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.requests import PushBypassedRequest, PushOverRequest
     from dibs.stores.seam import Transaction
 
 
-def _over(tx: Transaction, call: Call, remote: str, branch: str, makers: dict[str, str]) -> DibsError | dict[str, Any]:
+def _over(tx: Transaction, call: Call, request: PushOverRequest) -> DibsError | dict[str, Any]:
     """May the branch lose these commits there? `makers` has an agent of each, with one of its commits."""
     from dibs.operations.guards import working_tree
 
-    where = f"{remote}/{branch}"
+    makers = request["makers"]
+    where = f"{request['remote']}/{request['branch']}"
     if not call.fallback or call.agent != call.fallback:
         fact = {"what": "git push", "does": f"take off {where}", "makers": makers}
         return working_tree.rewritten(tx, call, fact) or {"told": []}
@@ -43,14 +45,15 @@ def _over(tx: Transaction, call: Call, remote: str, branch: str, makers: dict[st
     return {"told": at_work}
 
 
-def _pushed(tx: Transaction, call: Call, remote: str, branch: str, commit: str, by: str = "") -> dict[str, Any]:
+def _pushed(tx: Transaction, call: Call, request: PushBypassedRequest) -> dict[str, Any]:
     from dibs.operations.alerts import suspicions
 
-    data = {"remote": remote, "branch": branch, "by": by}
+    commit = request["commit"]
+    data = {"remote": request["remote"], "branch": request["branch"], "by": request["by"]}
     tx.append("push.unverified", call.voice, commit, data)
     suspicions.put(
-        tx, "bypass", f"{remote}/{branch} {commit}", "", event=commit, push=data, commit=commit, paths=[], holders=[],
-        reporter=call.reporter,
+        tx, "bypass", f"{request['remote']}/{request['branch']} {commit}", "", event=commit, push=data, commit=commit,
+        paths=[], holders=[], reporter=call.reporter,
     )  # fmt: skip
     FOLLOW_UPS["suspicions"](tx, call)
     return {"commit": commit}

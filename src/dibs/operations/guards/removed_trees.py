@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.guards.requests import TreeRemovedRequest
     from dibs.stores.seam import Transaction
 
     Work = tuple[str, Sequence[str], str, Sequence[str]]  # the id of its copy, the path, the content, the owners
@@ -36,30 +37,31 @@ SHOWN = 5  # files in a text
 HOW = "removed"  # what became of the kept content
 
 
-def _removed(
-    tx: Transaction, call: Call, tree: str, name: str, work: Sequence[Work] = (), age: int = 0
-) -> dict[str, Any]:
+def _removed(tx: Transaction, call: Call, request: TreeRemovedRequest) -> dict[str, Any]:
     """Report it. `age`: another tree is at that place for so many ms, and claims since then are that one's."""
     claims = claim_records.all_claims(tx, MAX_CLAIMS_READ)[0]
-    ended = [claim for claim in claims if claim["tree"] == tree and claim["since"] <= tx.now - age]
+    ended = [
+        claim for claim in claims if claim["tree"] == request["tree"] and claim["since"] <= tx.now - request["age"]
+    ]
     for claim in ended:
         endings.end(tx, claim, HOW)
     endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
-    keys = [f"v\tv{identifier}" for identifier, *_ in work]
+    keys = [f"v\tv{identifier}" for identifier, *_ in request["work"]]
     known = tx.get_many(keys)
-    new = [one for one, key in zip(work, keys, strict=True) if known[key] is None and one[3]]
+    new = [one for one, key in zip(request["work"], keys, strict=True) if known[key] is None and one[3]]
     by_owner: dict[str, list[str]] = {}
     for identifier, path, content, owners in new:
         text = resources.show(path)
         record: Record = {
-            "violation": f"v{identifier}", "path": text, "tree": tree, "holder": owners[0], "by": "", "at": tx.now,
-            "blob": content, "overwritten": "", "until": tx.now + CONTENT_LIFE_MS, "how": HOW, "ledger": name,
+            "violation": f"v{identifier}", "path": text, "tree": request["tree"], "holder": owners[0], "by": "",
+            "at": tx.now, "blob": content, "overwritten": "", "until": tx.now + CONTENT_LIFE_MS, "how": HOW,
+            "ledger": request["name"],
         }  # fmt: skip
         kept_contents.keep(tx, call, record)
         for owner in owners:
             by_owner.setdefault(owner, []).append(text)
     if by_owner:
-        _tell(tx, call, tree, name, by_owner, [resources.show(one[1]) for one in new])
+        _tell(tx, call, request["tree"], request["name"], by_owner, [resources.show(one[1]) for one in new])
     return {"ended": [claim["claim"] for claim in ended], "kept": [f"v{one[0]}" for one in new]}
 
 

@@ -30,37 +30,32 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call, Record
     from dibs.operations.core.declare import Ahead
+    from dibs.operations.guards.requests import RestorableRequest, RestoreTakeRequest
     from dibs.stores.seam import Transaction
 
 MAX_AT = 10**15  # above every time of a store, in ms
 CONTENT_LIFE_MS = 30 * 86_400_000  # as long as the audit keeps its finds
 
 
-def _restorable(
-    tx: Transaction,
-    call: Call,
-    tree: str = "",
-    path: str = "",
-    ids: Sequence[str] = (),
-    limit: int = 0,
-    after: str = "",
-) -> dict[str, Any]:
+def _restorable(tx: Transaction, call: Call, request: RestorableRequest) -> dict[str, Any]:
     """The kept contents that can be restored, the newest first.
 
     With `tree` or `path`, only those of that working tree or path; with `ids`, only these.
     """
-    size = paging.check_limit(limit)
+    size = paging.check_limit(request["limit"])
     kept = [
         record
-        for record in (_named(tx, ids) if ids else [record for _, record in paging.every(tx, "v\t")])
+        for record in (
+            _named(tx, request["ids"]) if request["ids"] else [record for _, record in paging.every(tx, "v\t")]
+        )
         if record["blob"]
         and kept_contents.is_here(call, record)
         and record.get("until", tx.now + 1) > tx.now
-        and tree in {"", record["tree"]}
-        and path in {"", record["path"]}
+        and request["tree"] in {"", record["tree"]}
+        and request["path"] in {"", record["path"]}
     ]
     kept.sort(key=_newest_first)
-    page = paging.listed(kept, _newest_first, size, after)
+    page = paging.listed(kept, _newest_first, size, request["after"])
     return {"kept": [_shown(tx, record) for record in page.records], **page.answer()}
 
 
@@ -86,28 +81,23 @@ def _shown(tx: Transaction, record: Record) -> dict[str, Any]:
     }
 
 
-def _restore(
-    tx: Transaction,
-    call: Call,
-    kept: str,
-    resource: Sequence[str],
-    tree: str,
-    now: str = "",
-    local: bool = True,
-) -> Any:
+def _restore(tx: Transaction, call: Call, request: RestoreTakeRequest) -> Any:
     """Claim the path, as an edit does, and record the present content. `now` is where that is kept."""
+    kept, resource, tree, now = request["kept"], request["resource"], request["tree"], request["now"]
     record = tx.get(f"v\t{check_text(kept, 'kept')}")
     if record is None or not kept_contents.is_here(call, record):
         raise NotFound(f"nothing is kept as {kept}; `dibs restore --list` shows what is", kept=kept)
     _check_path(record["path"])
     _check_path(resource[1])  # by its real name: a folder of the path may be a link
-    refusal = roles.refusal_of_write(call, get_agent(tx, call.agent), resource, local=local)
+    refusal = roles.refusal_of_write(call, get_agent(tx, call.agent), resource, local=request["local"])
     if refusal is not None:
         tx.append("edit.refused", call.agent, resources.show(resource), {"code": refusal.code, "tree": tree})
         return refusal
     owner = changes.owed_to(tx, call, record)
     by = SHELL if owner else BY
-    held = grants.take(tx, call, resources=[resource], tree=tree, by=by, reason=f"restores {kept}")
+    held = grants.claim_at_once(
+        tx, call, grants.CLAIM.request(resources=[resource], tree=tree, by=by, reason=f"restores {kept}")
+    )
     if isinstance(held, DibsError):
         return held
     owner = "" if held.get("renewed") else owner  # the caller held it before: it is its own to decide
@@ -151,8 +141,8 @@ def _check_path(path: str) -> None:
         raise Forbidden(f"{path} is git's or dibs' own: it is not restored by dibs.", path=path)
 
 
-def _ahead(call: Call, resource: Sequence[str], **_: Any) -> Ahead:
-    return (), ranges_for([resource])
+def _ahead(call: Call, request: RestoreTakeRequest) -> Ahead:
+    return (), ranges_for([request["resource"]])
 
 
 RESTORABLE = Operation(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.landing.requests import RadarReportRequest, RadarRequest
     from dibs.stores.seam import Transaction
 
 MAX_PAIRS = 200  # in one report; the look says how many more there are
@@ -36,18 +37,13 @@ TOUCHED_EVERY_MS = HOUR  # a conflict that stays is written again this often, fo
 MAX_LISTED = 100
 
 
-def _report(
-    tx: Transaction,
-    call: Call,
-    place: str,
-    pairs: Sequence[dict[str, Any]] = (),
-    looked: int = 0,
-    left_off: int = 0,
-) -> dict[str, Any]:
+def _report(tx: Transaction, call: Call, request: RadarReportRequest) -> dict[str, Any]:
     """All conflicts of a place: new ones are told, those that are gone are dropped."""
-    where = digest_of(f"{call.place}\t{place}" if call.place else place)[:12]  # a far caller reports of its own
+    where = digest_of(f"{call.place}\t{request['place']}" if call.place else request["place"])[
+        :12
+    ]  # a far caller reports of its own
     known = dict(walk(tx, f"rp\t{where}\t"))
-    found = {f"rp\t{where}\t{_id(pair)}": pair for pair in pairs[:MAX_PAIRS]}
+    found = {f"rp\t{where}\t{_id(pair)}": pair for pair in request["pairs"][:MAX_PAIRS]}
     began, ended = [], []
     for key, pair in found.items():
         record = known.get(key)
@@ -65,7 +61,7 @@ def _report(
         if key not in found:
             clear(tx, key, record)
             ended.append(record["conflict"])
-    last = {"at": tx.now, "looked": looked, "left_off": left_off, "conflicts": len(found)}
+    last = {"at": tx.now, "looked": request["looked"], "left_off": request["left_off"], "conflicts": len(found)}
     tx.put(f"rl\t{where}", last, i2=due(tx.now + UNSEEN_LIFE_MS))
     return {"began": began, "ended": ended}
 
@@ -153,8 +149,10 @@ def clear(tx: Transaction, key: str, record: Record) -> None:
 # --- looking
 
 
-def _radar(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> dict[str, Any]:
-    page = paging.read(tx, [(paging.INDEX, "radar\t", None)], paging.check_limit(limit, MAX_LISTED), after)
+def _radar(tx: Transaction, call: Call, request: RadarRequest) -> dict[str, Any]:
+    page = paging.read(
+        tx, [(paging.INDEX, "radar\t", None)], paging.check_limit(request["limit"], MAX_LISTED), request["after"]
+    )
     looks = [record for _, record in walk(tx, "rl\t")]
     last = max(looks, key=lambda look: look["at"]) if looks else None
     names = _called(page.records)

@@ -30,10 +30,21 @@ from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Process, Record
+    from dibs.operations.core.call import Call, Record
+    from dibs.operations.landing.requests import (
+        LandBackRequest,
+        LandBatchRequest,
+        LandConfirmRequest,
+        LandDoneRequest,
+        LandLeaveRequest,
+        LandMoveRequest,
+        LandRefuseRequest,
+        LandStopRequest,
+        LandTakeRequest,
+        LandTurnRequest,
+    )
     from dibs.stores.seam import Transaction
 
 CLAIM_TTL_MS = 60_000  # the lander renews it; on another machine a dead one blocks the queue for this long
@@ -47,30 +58,32 @@ MAX_OUTPUT_CHARS = 1_200  # of a check, in a message
 MAX_STOPPED = 64  # landings whose agents are told why nothing lands
 
 
-def _take(tx: Transaction, call: Call, onto: str, lander: Process, pushes: bool = False) -> Any:
+def _take(tx: Transaction, call: Call, request: LandTakeRequest) -> Any:
     """Become the lander."""
-    target = queue.target_of(call, onto)
+    target = queue.target_of(call, request["onto"])
     agent = get_agent(tx, call.agent)
-    for act in ("commit", "deploy") if pushes else ("commit",):
+    for act in ("commit", "deploy") if request["pushes"] else ("commit",):
         refusal: DibsError | None = roles.refusal_to(call, agent, act)
         if refusal is not None:
             tx.append("call.refused", call.agent, "land", {"code": refusal.code})
             return refusal
     state = queue.state_of(tx, target)
     running = state["running"]
-    if running is not None and running["process"] != lander:
+    if running is not None and running["process"] != request["lander"]:
         refusal = _still_lands(tx, call, target, running)
         if refusal is not None:
             return refusal
     reason = f"lands branches on {target}"
     wanted = [queue.resource_of(target)]
-    claim = grants.take(tx, call, resources=wanted, ttl=CLAIM_TTL_MS, reason=reason, by=BY_LANDER)
+    claim = grants.claim_at_once(
+        tx, call, grants.CLAIM.request(resources=wanted, ttl=CLAIM_TTL_MS, reason=reason, by=BY_LANDER)
+    )
     if isinstance(claim, DibsError):
         return claim
     state["turn"] += 1
     interrupted = running if running is not None and running["stage"] == queue.MOVING else None
     state["running"] = {
-        "process": lander, "agent": call.agent, "at": tx.now, "token": claim["token"], "turn": state["turn"],
+        "process": request["lander"], "agent": call.agent, "at": tx.now, "token": claim["token"], "turn": state["turn"],
         "stage": CHECKING, "landings": [], "kept": bool(claim.get("renewed")),
     }  # fmt: skip
     if interrupted is not None:  # until the repository was asked, its intent stays
@@ -101,16 +114,14 @@ def _still_lands(tx: Transaction, call: Call, target: str, running: Record) -> H
     return None
 
 
-def _batch(
-    tx: Transaction, call: Call, onto: str, token: int, turn: int, size: int, without: Sequence[str] = ()
-) -> Any:
+def _batch(tx: Transaction, call: Call, request: LandBatchRequest) -> Any:
     """The next landings, at most `size`; those in `without` are passed over."""
-    state, refusal = _mine(tx, call, onto, token, turn)
+    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
     if refusal is not None:
         return refusal
-    passed = set(without)
+    passed = set(request["without"])
     left = [one for one in queue.queued(tx, state["target"], queue.MAX_QUEUED) if one["landing"] not in passed]
-    chosen = left[: max(1, min(size, MAX_BATCH))]
+    chosen = left[: max(1, min(request["size"], MAX_BATCH))]
     state["running"].update(stage=CHECKING, landings=[one["landing"] for one in chosen])
     queue.put_state(tx, state)
     names = ("landing", "branch", "commit", "agents", "priority")
@@ -118,18 +129,10 @@ def _batch(
     return {"landings": shown, "queued": state["queued"]}
 
 
-def _move(
-    tx: Transaction,
-    call: Call,
-    onto: str,
-    token: int,
-    turn: int,
-    base: str,
-    commit: str,
-    moves: Sequence[Sequence[str]],
-) -> Any:
+def _move(tx: Transaction, call: Call, request: LandMoveRequest) -> Any:
     """The intent to move the target from `base` to `commit`. `moves`: each landing, its tip, the commit it becomes."""
-    state, refusal = _mine(tx, call, onto, token, turn)
+    moves = request["moves"]
+    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
     if refusal is not None:
         return refusal
     found = tx.get_many([f"lq\t{identifier}" for identifier, _, _ in moves])
@@ -138,10 +141,14 @@ def _move(
         return {"gone": gone}
     landings = [identifier for identifier, _, _ in moves]
     state["running"].update(
-        stage=queue.MOVING, landings=landings, base=base, commit=commit, moves=[list(one) for one in moves]
+        stage=queue.MOVING,
+        landings=landings,
+        base=request["base"],
+        commit=request["commit"],
+        moves=[list(one) for one in moves],
     )
     queue.put_state(tx, state)
-    data = {"base": base, "commit": commit, "landings": landings, "token": token}
+    data = {"base": request["base"], "commit": request["commit"], "landings": landings, "token": request["token"]}
     tx.append("landing.moving", call.agent, state["target"], data)
     return {"gone": []}
 
@@ -151,9 +158,10 @@ def _wants(landing: Record | None, tip: str) -> bool:
     return landing is not None and landing["state"] == queue.QUEUED and landing["commit"] in {"", tip}
 
 
-def _done(tx: Transaction, call: Call, onto: str, token: int, turn: int, note: str = "") -> Any:
+def _done(tx: Transaction, call: Call, request: LandDoneRequest) -> Any:
     """The target has moved as intended."""
-    state, refusal = _mine(tx, call, onto, token, turn)
+    token = request["token"]
+    state, refusal = _mine(tx, call, request["onto"], token, request["turn"])
     if refusal is not None:
         return refusal
     running = state["running"]
@@ -173,7 +181,9 @@ def _done(tx: Transaction, call: Call, onto: str, token: int, turn: int, note: s
         queue.decide(tx, landing, queue.LANDED, landed=became, token=token)
         data = {"target": state["target"], "branch": landing["branch"], "base": base, "commit": became, "token": token}
         tx.append("landing.landed", call.agent, identifier, data)
-        text = f"{landing['branch']} ({tip[:12]}) landed on {state['target']} as {became[:12]}. {note}".strip()
+        text = (
+            f"{landing['branch']} ({tip[:12]}) landed on {state['target']} as {became[:12]}. {request['note']}".strip()
+        )
         queue.tell(tx, call, landing["agents"], text, landing, commit=became)
         landed.append(identifier)
     return {"landed": landed}
@@ -185,9 +195,9 @@ def _forget_intent(running: Record) -> None:
     running.update(stage=CHECKING, landings=[])
 
 
-def _back(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> Any:
+def _back(tx: Transaction, call: Call, request: LandBackRequest) -> Any:
     """The target did not move."""
-    state, refusal = _mine(tx, call, onto, token, turn)
+    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
     if refusal is not None:
         return refusal
     state["running"].pop("moves", None)
@@ -196,79 +206,65 @@ def _back(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> Any:
     return {}
 
 
-def _refuse(
-    tx: Transaction,
-    call: Call,
-    onto: str,
-    token: int,
-    turn: int,
-    landing: str,
-    code: str,
-    why: str,
-    output: str = "",
-    paths: Sequence[str] = (),
-    log: str = "",
-) -> Any:
+def _refuse(tx: Transaction, call: Call, request: LandRefuseRequest) -> Any:
     """One landing is refused; its branch is untouched."""
-    state, refusal = _mine(tx, call, onto, token, turn)
+    code = request["code"]
+    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
     if refusal is not None:
         return refusal
-    found = tx.get(f"lq\t{landing}")
+    found = tx.get(f"lq\t{request['landing']}")
     if found is None or found["state"] != queue.QUEUED:
         return {"refused": False}
     if state.pop("stopped", None) is not None:  # the check runs, or git merges: nothing stops it any more
         queue.put_state(tx, state)
-    end = output[-MAX_OUTPUT_CHARS:]
-    named = list(paths)[:MAX_PATHS]
-    queue.decide(tx, found, queue.REFUSED, code=code, why=why, paths=named, output=end, log=log)
-    data = {"target": state["target"], "branch": found["branch"], "code": code, "why": why, "token": token}
-    tx.append("landing.refused", call.agent, landing, data)
+    end = request["output"][-MAX_OUTPUT_CHARS:]
+    named = list(request["paths"])[:MAX_PATHS]
+    queue.decide(tx, found, queue.REFUSED, code=code, why=request["why"], paths=named, output=end, log=request["log"])
+    data = {
+        "target": state["target"],
+        "branch": found["branch"],
+        "code": code,
+        "why": request["why"],
+        "token": request["token"],
+    }
+    tx.append("landing.refused", call.agent, request["landing"], data)
     mends = "Repair it and run" if code in BRANCH_CODES else "Then run"
     kept = f"The branch is untouched. {mends} `dibs land {quoted(found['branch'])}` again."
     shown = f"\n{end}" if end else ""
-    where = f" The whole output: {log}." if log else ""
-    text = f"{found['branch']} did not land on {state['target']}: {why} {kept}{where}{shown}"
+    where = f" The whole output: {request['log']}." if request["log"] else ""
+    text = f"{found['branch']} did not land on {state['target']}: {request['why']} {kept}{where}{shown}"
     queue.tell(tx, call, found["agents"], text, found, code=code, paths=named)
     return {"refused": True}
 
 
-def _stop(
-    tx: Transaction,
-    call: Call,
-    onto: str,
-    token: int,
-    turn: int,
-    what: str,
-    why: str,
-    landings: Sequence[str] = (),
-) -> Any:
+def _stop(tx: Transaction, call: Call, request: LandStopRequest) -> Any:
     """Nothing can land now, or these cannot. `what` is the cause without what changes from look to look."""
-    state, refusal = _mine(tx, call, onto, token, turn)
+    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
     if refusal is not None:
         return refusal
-    cause = digest_of(what)[:12]
-    named = set(landings)
+    cause = digest_of(request["what"])[:12]
+    named = set(request["landings"])
     found = [one for one in queue.queued(tx, state["target"], MAX_STOPPED) if not named or one["landing"] in named]
     new = [one for one in found if one.get("stopped") != cause]
     before = state.get("stopped")
     if before is not None and before["cause"] == cause and not new:
         return {"told": 0}
     known = before["at"] if before is not None and before["cause"] == cause else tx.now
-    state["stopped"] = {"at": known, "cause": cause, "why": why, "agent": call.agent}
+    state["stopped"] = {"at": known, "cause": cause, "why": request["why"], "agent": call.agent}
     queue.put_state(tx, state)
-    data = {"why": why, "landings": [one["landing"] for one in found], "token": token}
+    data = {"why": request["why"], "landings": [one["landing"] for one in found], "token": request["token"]}
     tx.append("landing.stopped", call.agent, state["target"], data)
     for landing in new:
         landing["stopped"] = cause
         queue.put(tx, landing)
-        text = f"{landing['branch']} cannot land on {state['target']} now and stays queued: {why}"
+        text = f"{landing['branch']} cannot land on {state['target']} now and stays queued: {request['why']}"
         queue.tell(tx, call, landing["agents"], text, landing)
     return {"told": len(new)}
 
 
-def _leave(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> Any:
+def _leave(tx: Transaction, call: Call, request: LandLeaveRequest) -> Any:
     """The lander ends; a waiter may land."""
-    state, refusal = _mine(tx, call, onto, token, turn)
+    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
     if refusal is not None:
         return refusal
     kept = state["running"]["kept"]
@@ -303,24 +299,24 @@ def _mine(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> tupl
     )
 
 
-def _confirm(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> Any:
+def _confirm(tx: Transaction, call: Call, request: LandConfirmRequest) -> Any:
     """Is this process still the lander?"""
-    refusal = _mine(tx, call, onto, token, turn)[1]
+    refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])[1]
     if refusal is None:
         tx.certify()
     return refusal or {}
 
 
-def _turn(tx: Transaction, call: Call, onto: str, landing: str = "") -> dict[str, Any]:
+def _turn(tx: Transaction, call: Call, request: LandTurnRequest) -> dict[str, Any]:
     """How a landing stands, and whether another process lands: for one that waits."""
-    target = queue.target_of(call, onto)
+    target = queue.target_of(call, request["onto"])
     state, claim = queue.state_of(tx, target), queue.holder(tx, target)
     running = state["running"]
     free = claim is None
     lands = running is not None and claim is not None and claim["token"] == running["token"]
     if running is not None and lands:
         free = call.alive(running["process"]) is False
-    record = tx.get(f"lq\t{landing}") if landing else None
+    record = tx.get(f"lq\t{request['landing']}") if request["landing"] else None
     found = {"free": free, "queued": state["queued"], "landing": queue.shown(tx, record) if record else None}
     if claim is not None:
         found.update(agent=claim["agent"], lands=lands)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.landing.requests import LandingsCancelRequest, LandingsRequest, LandRequest
     from dibs.stores.seam import Transaction
 
 QUEUED, LANDED, REFUSED, CANCELLED = "queued", "landed", "refused", "cancelled"
@@ -48,17 +49,9 @@ MAX_TIME_MS = 10**15 - 1  # subtracted from, so that an index, which is read upw
 # --- queueing
 
 
-def _land(
-    tx: Transaction,
-    call: Call,
-    branch: str = "",
-    commit: str = "",
-    onto: str = "",
-    priority: int = 0,
-    again: bool = False,
-    home: str = "",
-) -> Any:
-    target = target_of(call, onto)
+def _land(tx: Transaction, call: Call, request: LandRequest) -> Any:
+    branch = request["branch"]
+    target = target_of(call, request["onto"])
     _check_branch(branch, "branch")
     if branch == target:
         raise Invalid(f"{branch} is where branches land; name another one, or run this in its worktree", field="branch")
@@ -67,8 +60,8 @@ def _land(
     known: Record | None = tx.get(key)
     record = _fetch(tx, known["landing"]) if known is not None else None
     if record is not None and record["state"] == QUEUED:
-        return _again(tx, call, record, commit, priority, home)
-    if record is not None and commit == record["commit"] and not again:
+        return _again(tx, call, record, request["commit"], request["priority"], request["home"])
+    if record is not None and request["commit"] == record["commit"] and not request["again"]:
         return {"landing": shown(tx, record), "repeated": True}
     if state["queued"] >= MAX_QUEUED:
         tx.append("call.refused", call.agent, "land", {"code": Quota.code})
@@ -80,8 +73,9 @@ def _land(
     state["count"] += 1
     state["queued"] += 1
     landing: Record = {
-        "landing": f"ld{tx.id()}", "target": target, "branch": branch, "commit": commit, "agents": [call.agent],
-        "at": tx.now, "order": state["count"], "priority": priority, "state": QUEUED, "home": home,
+        "landing": f"ld{tx.id()}", "target": target, "branch": branch, "commit": request["commit"],
+        "agents": [call.agent], "at": tx.now, "order": state["count"], "priority": request["priority"], "state": QUEUED,
+        "home": request["home"],
     }  # fmt: skip
     put(tx, landing)
     tx.put(key, {"landing": landing["landing"]})
@@ -131,8 +125,8 @@ def _place(tx: Transaction, landing: Record) -> int:
 # --- cancelling
 
 
-def _cancel(tx: Transaction, call: Call, landing: str, onto: str = "") -> Any:
-    found = _find(tx, call, landing, onto)
+def _cancel(tx: Transaction, call: Call, request: LandingsCancelRequest) -> Any:
+    found = _find(tx, call, request["landing"], request["onto"])
     if found["state"] == CANCELLED:
         return {"landing": shown(tx, found)}
     refusal = None
@@ -150,9 +144,9 @@ def _cancel(tx: Transaction, call: Call, landing: str, onto: str = "") -> Any:
     return {"landing": shown(tx, found)}
 
 
-def _asks_to_cancel(tx: Transaction, call: Call, landing: str, onto: str = "", **_: Any) -> tuple[str, Sequence[str]]:
+def _asks_to_cancel(tx: Transaction, call: Call, request: LandingsCancelRequest) -> tuple[str, Sequence[str]]:
     """Of another agent's landing: an orchestrator."""
-    found = _known(tx, call, landing, onto)
+    found = _known(tx, call, request["landing"], request["onto"])
     if found is None:
         return "", ()  # the body refuses it as not queued, after the caller's right is checked
     own = any(related(agent, call.agent) for agent in found["agents"])
@@ -264,14 +258,12 @@ def tell(tx: Transaction, call: Call, agents: Sequence[str], text: str, landing:
 # --- looking
 
 
-def _landings(
-    tx: Transaction, call: Call, onto: str = "", queue: bool = False, limit: int = 0, after: str = ""
-) -> dict[str, Any]:
-    target = target_of(call, onto)
+def _landings(tx: Transaction, call: Call, request: LandingsRequest) -> dict[str, Any]:
+    target = target_of(call, request["onto"])
     sections: list[Any] = [(paging.INDEX, _queue_of(target), None)]
-    if not queue:
+    if not request["queue"]:
         sections.append((paging.INDEX, f"landings\tover\t{target}\t", None))
-    page = paging.read(tx, sections, paging.check_limit(limit, MAX_LISTED), after)
+    page = paging.read(tx, sections, paging.check_limit(request["limit"], MAX_LISTED), request["after"])
     state = state_of(tx, target)
     last, stopped = state["last"], state.get("stopped") if state["queued"] else None
     return {

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core import paging
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.messages.requests import AckRequest, InboxRequest
     from dibs.stores.seam import Transaction
 
     Found = tuple[list[tuple[str, Record]], bool]
@@ -234,33 +235,23 @@ def subscribed(tx: Transaction, agent: str) -> bool:
 # --- inbox
 
 
-def _inbox(
-    tx: Transaction,
-    call: Call,
-    wait: int | None = None,
-    new: bool = False,
-    thread: str = "",
-    limit: int = 0,
-    after: str = "",
-    waiter: str = "",
-    wake: str = "",
-) -> dict[str, Any]:
+def _inbox(tx: Transaction, call: Call, request: InboxRequest) -> dict[str, Any]:
     """All unacknowledged messages; with `new` or `wait`, only new and redelivered ones."""
     from dibs.operations.core import paging
 
-    count = paging.check_limit(limit, MAX_UNREAD_SHOWN)
+    count = paging.check_limit(request["limit"], MAX_UNREAD_SHOWN)
     cursor: str | None = None
-    if wait is None and not new:
-        page = _page(tx, call.agent, thread, count, after)
+    if request["wait"] is None and not request["new"]:
+        page = _page(tx, call.agent, request["thread"], count, request["after"])
         found, more, cursor = page.records, page.more, page.cursor
     else:
-        if after:
+        if request["after"]:
             raise Invalid("after: --new and --wait begin where you were told last", field="after")
-        found, more = deliverable(tx, call.agent, count, thread=thread)
-    if not found and wait:
-        return _await(tx, call.agent, wait, wake)
-    if wake:
-        _listen(tx, call.agent, wake, 0)
+        found, more = deliverable(tx, call.agent, count, thread=request["thread"])
+    if not found and request["wait"]:
+        return _await(tx, call.agent, request["wait"], request["wake"])
+    if request["wake"]:
+        _listen(tx, call.agent, request["wake"], 0)
     for key, message in found:
         mark_shown(tx, key, message)
     return {"messages": [shown(tx, message) for _, message in found], "more": more, "cursor": cursor}
@@ -310,8 +301,9 @@ def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
 # --- ack
 
 
-def _ack(tx: Transaction, call: Call, message: str) -> dict[str, Any]:
+def _ack(tx: Transaction, call: Call, request: AckRequest) -> dict[str, Any]:
     """It was dealt with. A subagent's shell goes by its parent's name, so that one may say so too."""
+    message = request["message"]
     if message == "all":
         _acknowledge_all(tx, call)
         return {"message": "all"}

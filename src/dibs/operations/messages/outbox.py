@@ -24,28 +24,19 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.messages.requests import SendRequest
     from dibs.stores.seam import Transaction
 
 MAX_PAYLOAD_CHARS = 16 * 1024  # a longer payload belongs into a file or a state document
 OTHER_SIDE = "-"
 
 
-def _send(
-    tx: Transaction,
-    call: Call,
-    to: str,
-    text: str,
-    type: str = "message",
-    ack: bool = False,
-    payload: Any = None,
-    reply: str = "",
-    expires: int | None = None,
-    later: bool = False,
-) -> Any:
+def _send(tx: Transaction, call: Call, request: SendRequest) -> Any:
     """Leave a message for each recipient."""
+    reply = request["reply"]
     limits = call.policy.work["messages"]
-    message = _message(tx, call, text, type, payload)
-    life = limits["life"] if expires is None else expires
+    message = _message(tx, call, request["text"], request["type"], request["payload"])
+    life = limits["life"] if request["expires"] is None else request["expires"]
     origin = _origin(tx, reply)
     if origin is not None and not _is_party(tx, call, origin):
         tx.append("call.refused", call.agent, "send", {"code": "forbidden"})
@@ -56,13 +47,13 @@ def _send(
     message.update(message=identifier, until=tx.now + life, thread=identifier)
     if origin is not None:
         message.update(thread=origin["thread"], reply_to=reply)
-    if ack:
+    if request["ack"]:
         message["again"] = limits["visibility"]
-    many = _spec(call, to, origin)
+    many = _spec(call, request["to"], origin)
     if many:
-        sent = broadcasts.send(tx, call, many, message, later=later)
+        sent = broadcasts.send(tx, call, many, message, later=request["later"])
     else:
-        sent = _to_few(tx, call, to, origin, message, later=later)
+        sent = _to_few(tx, call, request["to"], origin, message, later=request["later"])
     if isinstance(sent, NotFound):  # nothing was written
         raise sent
     if isinstance(sent, DibsError):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.messages.requests import EmitRequest, SubscribeRequest, SubscriptionsRequest
     from dibs.stores.seam import Transaction
 
 MAX_DATA_CHARS = 16 * 1024  # as of a message's payload
@@ -40,14 +41,15 @@ MESSAGE_PREFIX = "message."
 # --- emit
 
 
-def _emit(tx: Transaction, call: Call, kind: str, data: Any = None) -> dict[str, Any]:
+def _emit(tx: Transaction, call: Call, request: EmitRequest) -> dict[str, Any]:
     """Put an event into the log."""
     from dibs.operations.core import events  # only here: state documents load this file too, and need no table
 
+    kind = request["kind"]
     _check_kind(kind, "kind")
     if kind.startswith((*events.families(), STATE_PREFIX)):  # an agent's own kind must not look like one of dibs'
         raise Invalid(f"kind: names that begin with {kind[: _end(kind)]} are dibs' own; use another.", field="kind")
-    said = {"data": data}
+    said = {"data": request["data"]}
     if call.request:
         said["request"] = ["emit", call.request]
     tx.append(EMITTED, call.agent, kind, said)
@@ -83,11 +85,12 @@ def tell(tx: Transaction, kind: str, subject: str = "") -> None:
 # --- subscribe
 
 
-def _subscribe(tx: Transaction, call: Call, what: str, off: bool = False) -> Any:
+def _subscribe(tx: Transaction, call: Call, request: SubscribeRequest) -> Any:
     """Start or end a subscription."""
+    what = request["what"]
     what = _check_what(what)
     known = _record(tx, call.agent)
-    if off:
+    if request["off"]:
         if known is None or what not in known["what"]:
             raise NotFound(f"you do not subscribe to {what}; `dibs subscriptions` lists your subscriptions.", what=what)
         del known["what"][what]
@@ -136,12 +139,12 @@ def _keep(tx: Transaction, known: Record) -> None:
         tx.delete(f"su\t{known['agent']}")
 
 
-def _subscriptions(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> dict[str, Any]:
+def _subscriptions(tx: Transaction, call: Call, request: SubscriptionsRequest) -> dict[str, Any]:
     """The caller's subscriptions, each with its first event."""
     known = _record(tx, call.agent)
     found = [] if known is None else sorted(known["what"].items())
     through = known["cursor"] if known is not None else tx.tail().seq
-    page = paging.listed(found, lambda one: str(one[0]), paging.check_limit(limit), after)
+    page = paging.listed(found, lambda one: str(one[0]), paging.check_limit(request["limit"]), request["after"])
     return {
         "subscriptions": [{"subscription": what, "cursor": max(through, since)} for what, since in page.records],
         "through": through,

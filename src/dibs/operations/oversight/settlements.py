@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.oversight.requests import CheckSettleRequest
     from dibs.stores.seam import Transaction
 
 KEY = "cs"
@@ -28,12 +29,13 @@ MAX_WHAT_CHARS = 200
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
-def _settle(tx: Transaction, call: Call, what: str, why: str = "", undo: bool = False) -> Any:
+def _settle(tx: Transaction, call: Call, request: CheckSettleRequest) -> Any:
     """Accept a finding, or take that back."""
+    what, why = request["what"], request["why"]
     what = _name(tx, what)
     key = f"{KEY}\t{what}"
     known: Record | None = tx.get(key)
-    if undo:
+    if request["undo"]:
         if known is None:
             raise NotFound(f"{what} is not settled; `dibs check --verbose` lists what is.", what=what)
         tx.delete(key)

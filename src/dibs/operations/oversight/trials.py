@@ -13,19 +13,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.oversight.requests import TestRecordRequest
     from dibs.stores.seam import Transaction
 
 KEY = "ct"
 MANY = 10  # agents: as many as show what two or three do not
 
 
-def _record(tx: Transaction, call: Call, **found: Any) -> dict[str, Any]:
+def _record(tx: Transaction, call: Call, request: TestRecordRequest) -> dict[str, Any]:
     """Keep the result of a test. A small test does not replace a large one."""
     known = last(tx)
-    if known is None or found["agents"] >= MANY or known["agents"] < MANY:
-        tx.put(KEY, {**found, "by": call.agent, "at": tx.now})
-    tx.append("audit.tested", call.agent, found["what"], {key: one for key, one in found.items() if key != "what"})
-    return {"recorded": found["what"]}
+    if known is None or request["agents"] >= MANY or known["agents"] < MANY:
+        tx.put(KEY, {**request, "by": call.agent, "at": tx.now})
+    tx.append("audit.tested", call.agent, request["what"], {key: one for key, one in request.items() if key != "what"})
+    return {"recorded": request["what"]}
 
 
 def last(tx: Transaction) -> Record | None:

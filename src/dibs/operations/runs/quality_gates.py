@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.runs.requests import RunGatesRequest
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
@@ -232,17 +233,17 @@ def times_of(run: Record) -> tuple[str, ...]:
     return (SETUP, DURING) if run["state"] == run_records.ACTIVE else (CLEANUP,)
 
 
-def _gates(
-    tx: Transaction,
-    call: Call,
-    run: str = "",
-    at: str = "",
-    within: int = DEFAULT_SILENCE_MS,
-    facts: dict[str, str] | None = None,
-) -> dict[str, Any]:
+def _gates(tx: Transaction, call: Call, request: RunGatesRequest) -> dict[str, Any]:
     """Which gates a run passes."""
-    record = run_records.chosen(tx, run, reading=True)
-    found = check(tx, call, record, (at,) if at else times_of(record), facts or {}, within)
+    record = run_records.chosen(tx, request["run"], reading=True)
+    found = check(
+        tx,
+        call,
+        record,
+        (request["at"],) if request["at"] else times_of(record),
+        request["facts"] or {},
+        request["within"],
+    )
     failed = sum(not gate["passed"] for gate in found)
     return {"run": run_records.shown(tx, record), "gates": found, "failed": failed}
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call, Record
     from dibs.operations.core.long_jobs import RunEndJob
+    from dibs.operations.runs.requests import RunArchivedRequest, RunEndRequest, RunPurgeRequest
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
@@ -39,17 +40,10 @@ ROWS_PER_SWEEP = 16  # deleted by one sweep of another agent's claim
 # --- end
 
 
-def _end(
-    tx: Transaction,
-    call: Call,
-    run: str = "",
-    force: bool = False,
-    keep: int | None = None,
-    strict: bool = False,
-    archive: bool = False,
-) -> Any:
+def _end(tx: Transaction, call: Call, request: RunEndRequest) -> Any:
     """End a run. The door writes the archive, and records it afterwards (ARCHIVED)."""
-    record = run_records.load(tx, run) if run else run_records.chosen(tx, run)
+    keep = request["keep"]
+    record = run_records.load(tx, request["run"]) if request["run"] else run_records.chosen(tx, request["run"])
     if record["state"] == run_records.ENDED and not record.get("ending"):
         if keep is not None:
             record["until"] = tx.now + keep
@@ -61,9 +55,9 @@ def _end(
     still: list[Task] = []
     if not many:
         still = [task for task in run_views.tasks(tx, record["run"]) if task["state"] not in lifecycle.FINAL_STATES]
-    if still and not force:
+    if still and not request["force"]:
         return _refuse(tx, call.agent, record, _open(record, still))
-    if strict:
+    if request["strict"]:
         from dibs.operations.runs.quality_gates import check_before_end
 
         failed = [gate for gate in check_before_end(tx, call, record) if not gate["passed"]]
@@ -72,11 +66,11 @@ def _end(
             return _refuse(tx, call.agent, record, Conflict(text, run=record["run"], gates=failed))
     kept = call.policy.work["runs"]["keep"] if keep is None else keep
     job: RunEndJob = long_jobs.new(
-        tx, "run end", call.agent, run=record["run"], force=force, keep=kept, after="",
+        tx, "run end", call.agent, run=record["run"], force=request["force"], keep=kept, after="",
         why=f"run {record['run']} was ended",
     )  # fmt: skip
     record["ending"] = job["job"]
-    if force:
+    if request["force"]:
         record.update(state=run_records.ENDED, ended=tx.now, ended_by=call.agent)
     run_records.put(tx, record)
     jobs = long_jobs.begin(tx, job)
@@ -85,13 +79,13 @@ def _end(
     return {**_ended(tx, record, job["names"], []), "jobs": jobs}
 
 
-def _asks(tx: Transaction, call: Call, run: str = "", **_: Any) -> tuple[str, list[str]]:
+def _asks(tx: Transaction, call: Call, request: RunEndRequest | RunPurgeRequest) -> tuple[str, list[str]]:
     """The coordinator of a run ends and purges it; otherwise an orchestrator."""
-    if run:
-        record = tx.get(run_records.key_of(run_records.check_id(run)))
+    if request["run"]:
+        record = tx.get(run_records.key_of(run_records.check_id(request["run"])))
     else:
         try:
-            record = run_records.chosen(tx, run)
+            record = run_records.chosen(tx, request["run"])
         except DibsError:  # none, or which? Told to those alone who may end one
             record = None
     return ("", []) if record is None else ("orchestrator", [record["coordinator"]])
@@ -173,22 +167,23 @@ def _release(tx: Transaction, run: Record) -> list[str]:
     return names
 
 
-def _archived(tx: Transaction, call: Call, run: str, file: str, sha256: str, size: int) -> dict[str, Any]:
+def _archived(tx: Transaction, call: Call, request: RunArchivedRequest) -> dict[str, Any]:
     """Record where a run's archive is."""
-    record = run_records.load(tx, run)
-    found = {"file": file, "sha256": sha256, "size": size}
+    record = run_records.load(tx, request["run"])
+    found = {"file": request["file"], "sha256": request["sha256"], "size": request["size"]}
     if record["archive"] != found:
         record["archive"] = found
         run_records.put(tx, record)
-        tx.append("run.archived", call.agent, run, found)
+        tx.append("run.archived", call.agent, request["run"], found)
     return {"run": run_records.shown(tx, record)}
 
 
 # --- purge
 
 
-def _purge(tx: Transaction, call: Call, run: str) -> Any:
+def _purge(tx: Transaction, call: Call, request: RunPurgeRequest) -> Any:
     """Purge an ended run and its tasks now."""
+    run = request["run"]
     record = run_records.load(tx, run)
     if record["state"] != run_records.ENDED or record.get("ending"):
         how = "being ended" if record.get("ending") else "active"

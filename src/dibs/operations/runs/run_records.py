@@ -21,11 +21,18 @@ from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.runs.requests import (
+        RunErrorRequest,
+        RunHandledRequest,
+        RunJoinRequest,
+        RunPhaseRequest,
+        RunUsageRequest,
+        RunWarnRequest,
+    )
     from dibs.stores.seam import Transaction
 
 ACTIVE, ENDED = "active", "ended"
@@ -141,11 +148,11 @@ def member_key(run: str, agent: str) -> str:
     return f"ua\t{run}\t{agent}"
 
 
-def _join(tx: Transaction, call: Call, run: str = "", type: str = "", can: Sequence[str] = ()) -> dict[str, Any]:
+def _join(tx: Transaction, call: Call, request: RunJoinRequest) -> dict[str, Any]:
     """Join a run. The given type and capabilities are the agent's from now on, as at a boot."""
-    record = chosen(tx, run)
+    record = chosen(tx, request["run"])
     agent = registered_agent(tx, call.agent)
-    kind, able = type, sorted(set(can))
+    kind, able = request["type"], sorted(set(request["can"]))
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
         was, agent["type"], agent["can"] = agent["type"], kind or agent["type"], able or agent["can"]
         if agent["type"] != was:
@@ -186,16 +193,20 @@ def member_shown(tx: Transaction, member: Record) -> dict[str, Any]:
     return found
 
 
-def _usage(
-    tx: Transaction, call: Call, run: str = "", cpu: Any = 0, memory: Any = 0, threads: Any = 0
-) -> dict[str, Any]:
+def _usage(tx: Transaction, call: Call, request: RunUsageRequest) -> dict[str, Any]:
     """Store the usage of the caller's process. It comes with a heartbeat, so an ended run is no error."""
-    given = {"cpu": cpu, "memory": memory, "threads": threads}
+    given = {"cpu": request["cpu"], "memory": request["memory"], "threads": request["threads"]}
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
             raise Invalid(f"{name}: a number that is not negative", field=name)
-    used: Record = {"cpu": round(float(cpu), 1), "memory": int(memory), "threads": int(threads)}
-    return {"kept": bool(run) and keep_use(tx, check_id(run), registered_agent(tx, call.agent), used)}
+    used: Record = {
+        "cpu": round(float(request["cpu"]), 1),
+        "memory": int(request["memory"]),
+        "threads": int(request["threads"]),
+    }
+    return {
+        "kept": bool(request["run"]) and keep_use(tx, check_id(request["run"]), registered_agent(tx, call.agent), used)
+    }
 
 
 def keep_use(tx: Transaction, run: str, agent: Agent, used: Record) -> bool:
@@ -222,9 +233,10 @@ def check_phase(phase: str) -> str:
     return phase
 
 
-def _phase(tx: Transaction, call: Call, phase: str, run: str = "") -> dict[str, Any]:
+def _phase(tx: Transaction, call: Call, request: RunPhaseRequest) -> dict[str, Any]:
     """Set the run's phase. Any order: a run that finds something in validation may analyse again."""
-    record = chosen(tx, run)
+    phase = request["phase"]
+    record = chosen(tx, request["run"])
     before = record["phase"]
     if check_phase(phase) != before:
         record["phase"] = phase
@@ -234,12 +246,12 @@ def _phase(tx: Transaction, call: Call, phase: str, run: str = "") -> dict[str, 
     return {"run": shown(tx, record), "before": before}
 
 
-def _warn(tx: Transaction, call: Call, text: str, run: str = "") -> dict[str, Any]:
-    return _say(tx, call, chosen(tx, run), WARNING, text)
+def _warn(tx: Transaction, call: Call, request: RunWarnRequest) -> dict[str, Any]:
+    return _say(tx, call, chosen(tx, request["run"]), WARNING, request["text"])
 
 
-def _error(tx: Transaction, call: Call, text: str, run: str = "") -> dict[str, Any]:
-    return _say(tx, call, chosen(tx, run), ERROR, text)
+def _error(tx: Transaction, call: Call, request: RunErrorRequest) -> dict[str, Any]:
+    return _say(tx, call, chosen(tx, request["run"]), ERROR, request["text"])
 
 
 def _say(tx: Transaction, call: Call, run: Record, what: str, text: str) -> dict[str, Any]:
@@ -269,14 +281,15 @@ def note_shown(tx: Transaction, note: Record) -> dict[str, Any]:
     return found
 
 
-def _handled(tx: Transaction, call: Call, number: int, how: str, run: str = "") -> dict[str, Any]:
+def _handled(tx: Transaction, call: Call, request: RunHandledRequest) -> dict[str, Any]:
     """Mark an error as handled: the gates no longer count it."""
-    record = chosen(tx, run)
+    number = request["number"]
+    record = chosen(tx, request["run"])
     key = f"ue\t{record['run']}\t{number:06d}"
     note: Record | None = tx.get(key)
     if note is None or note["what"] != ERROR:
         raise NotFound(f"run {record['run']} has no error {number}; `dibs run show` lists them", number=number)
-    words = how.strip()
+    words = request["how"].strip()
     if not words:
         raise Invalid("say how it was handled", field="how")
     if not note["handled"]:

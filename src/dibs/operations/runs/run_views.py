@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.records import Claim, Waiter
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.runs.requests import RunListRequest, RunProgressRequest, RunShowRequest
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
@@ -112,9 +113,9 @@ def count(tx: Transaction, run: str) -> Count:
     return counted(tasks(tx, run))
 
 
-def _progress(tx: Transaction, call: Call, run: str = "") -> dict[str, Any]:
+def _progress(tx: Transaction, call: Call, request: RunProgressRequest) -> dict[str, Any]:
     """The progress of a run."""
-    record = run_records.chosen(tx, run, reading=True)
+    record = run_records.chosen(tx, request["run"], reading=True)
     return {"run": _described(tx, record, count(tx, record["run"]))}
 
 
@@ -135,16 +136,16 @@ def _described(tx: Transaction, run: Record, counted: Count) -> dict[str, Any]:
 # --- list and show
 
 
-def _list(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> dict[str, Any]:
+def _list(tx: Transaction, call: Call, request: RunListRequest) -> dict[str, Any]:
     """All runs, active ones first."""
     sections = [(paging.INDEX, f"runs\t{state}\t", None) for state in (run_records.ACTIVE, run_records.ENDED)]
-    page = paging.read(tx, sections, paging.check_limit(limit), after)
+    page = paging.read(tx, sections, paging.check_limit(request["limit"]), request["after"])
     return {"runs": [run_records.shown(tx, run) for run in page.records], **page.answer()}
 
 
-def _show(tx: Transaction, call: Call, run: str = "") -> dict[str, Any]:
+def _show(tx: Transaction, call: Call, request: RunShowRequest) -> dict[str, Any]:
     """One run with its agents, their tasks and their usage."""
-    record = run_records.chosen(tx, run, reading=True)
+    record = run_records.chosen(tx, request["run"], reading=True)
     counted = count(tx, record["run"])
     found = _described(tx, record, counted)
     found["phases"] = [{"phase": phase, "at": iso(tx, at), "by": by} for phase, at, by in record["phases"]]

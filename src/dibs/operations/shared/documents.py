@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.operations.core.declare import Ahead
+    from dibs.operations.shared.requests import StateDeleteRequest, StateGetRequest, StateListRequest, StateSetRequest
     from dibs.stores.seam import Transaction
 
 MAX_DOCUMENTS = 10_000  # of a workspace: for what agents agree on, not a database
@@ -52,8 +53,8 @@ def resource_of(key: str) -> list[str]:
 # --- reading
 
 
-def _get(tx: Transaction, call: Call, key: str) -> dict[str, Any]:
-    name = json_values.check_key(key)
+def _get(tx: Transaction, call: Call, request: StateGetRequest) -> dict[str, Any]:
+    name = json_values.check_key(request["key"])
     document, grave = tx.get_many([f"e\t{name}", f"eg\t{name}"]).values()
     if document is None:
         raise NotFound(_missing(tx, name, grave), key=name)
@@ -75,15 +76,13 @@ def _shown(tx: Transaction, document: Record) -> dict[str, Any]:
     }
 
 
-def _list(
-    tx: Transaction, call: Call, prefix: str = "", after: str = "", limit: int = DEFAULT_LISTED
-) -> dict[str, Any]:
-    low, high = prefix_range(f"e\t{json_values.check_key(prefix, least=0)}")
-    if after:
-        low = max(low, f"e\t{json_values.check_key(after)}{AFTER_KEY}")
+def _list(tx: Transaction, call: Call, request: StateListRequest) -> dict[str, Any]:
+    low, high = prefix_range(f"e\t{json_values.check_key(request['prefix'], least=0)}")
+    if request["after"]:
+        low = max(low, f"e\t{json_values.check_key(request['after'])}{AFTER_KEY}")
     if low >= high:
         return {"documents": [], "more": False, "cursor": None}
-    page = tx.fetch([(low, high)], limit)
+    page = tx.fetch([(low, high)], request["limit"])
     cursor = page.rows[-1][1]["key"] if page.truncated else None
     return {"documents": [_shown(tx, document) for _, document in page.rows], "more": page.truncated, "cursor": cursor}
 
@@ -91,18 +90,14 @@ def _list(
 # --- writing
 
 
-def _set(
-    tx: Transaction,
-    call: Call,
-    key: str,
-    value: Any,
-    version: int | None = None,
-    token: int | None = None,
-) -> Any:
-    name = json_values.check_key(key)
+def _set(tx: Transaction, call: Call, request: StateSetRequest) -> Any:
+    value = request["value"]
+    name = json_values.check_key(request["key"])
     text = jsontext.encode(value)
     document, grave = tx.get_many([f"e\t{name}", f"eg\t{name}"]).values()
-    refusal = _fenced_or_held(tx, call, name, token) or _stale(tx, name, document, grave, version, token)
+    refusal = _fenced_or_held(tx, call, name, request["token"]) or _stale(
+        tx, name, document, grave, request["version"], request["token"]
+    )
     counts = _counts(tx) if document is None else {}
     if refusal is None and document is None and counts["documents"] >= MAX_DOCUMENTS:
         what = "documents"
@@ -121,13 +116,15 @@ def _set(
     return {"key": name, "value": value, "version": number}
 
 
-def _delete(tx: Transaction, call: Call, key: str, version: int | None = None, token: int | None = None) -> Any:
+def _delete(tx: Transaction, call: Call, request: StateDeleteRequest) -> Any:
     """Delete a document. Its version stays, so that a caller that read it before cannot overwrite a new one."""
-    name = json_values.check_key(key)
+    name = json_values.check_key(request["key"])
     document, grave = tx.get_many([f"e\t{name}", f"eg\t{name}"]).values()
     if document is None:
         raise NotFound(_missing(tx, name, grave), key=name)
-    refusal = _fenced_or_held(tx, call, name, token) or _stale(tx, name, document, None, version, token)
+    refusal = _fenced_or_held(tx, call, name, request["token"]) or _stale(
+        tx, name, document, None, request["version"], request["token"]
+    )
     if refusal is not None:
         return _refuse(tx, call, name, refusal)
     number = document["version"] + 1
@@ -151,9 +148,9 @@ def forget(tx: Transaction, key: str, grave: Record) -> None:
     tx.put(COUNTS_KEY, {**counts, "forgotten": max(counts["forgotten"], grave["version"])})
 
 
-def _ahead(call: Call, key: str, **_: Any) -> Ahead:
+def _ahead(call: Call, request: StateSetRequest | StateDeleteRequest) -> Ahead:
     """The document, the record of a deleted one, and its claims."""
-    name = json_values.check_key(key)
+    name = json_values.check_key(request["key"])
     return [f"e\t{name}", f"eg\t{name}"], claim_records.ranges_of([resource_of(name)])
 
 

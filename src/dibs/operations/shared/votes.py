@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.shared.requests import VoteCastRequest, VoteListRequest, VoteOpenRequest, VoteShowRequest
     from dibs.stores.seam import Transaction
 
 OPEN, DECIDED, UNDECIDED, LAPSED = "open", "decided", "undecided", "lapsed"
@@ -49,20 +50,12 @@ MAX_TIME_MS = 10**15 - 1  # subtracted from, so that an index, which is read upw
 # --- open
 
 
-def _open(
-    tx: Transaction,
-    call: Call,
-    title: str,
-    electorate: Sequence[str],
-    options: Sequence[str] = YES_NO,
-    deadline: int = DEFAULT_VOTE_MS,
-    id: str = "",
-    key: str = "",
-) -> Any:
+def _open(tx: Transaction, call: Call, request: VoteOpenRequest) -> Any:
+    title = request["title"]
     if not 0 < len(title.strip()) <= MAX_TITLE_CHARS or not title.isprintable():
         raise Invalid(f"title: what is voted on, in one line of at most {MAX_TITLE_CHARS} characters", field="title")
-    electors, choices = _electors(electorate), _choices(options)
-    name, repeat = _name(id, "id") or f"vo{tx.id()}", _name(key, "key")
+    electors, choices = _electors(request["electorate"]), _choices(request["options"])
+    name, repeat = _name(request["id"], "id") or f"vo{tx.id()}", _name(request["key"], "key")
     found = tx.get_many([f"vo\t{name}", f"vk\t{repeat}", COUNT_KEY])
     if repeat and found[f"vk\t{repeat}"] is not None:
         first = _fetch(tx, found[f"vk\t{repeat}"]["vote"])
@@ -73,7 +66,8 @@ def _open(
         return _refuse(tx, call, name, refusal)
     vote: Record = {
         "vote": name, "title": title, "options": choices, "electorate": electors, "by": call.agent, "at": tx.now,
-        "deadline": tx.now + deadline, "state": OPEN, "option": None, "closed": None, "ballots": {}, "key": repeat,
+        "deadline": tx.now + request["deadline"], "state": OPEN, "option": None, "closed": None, "ballots": {},
+        "key": repeat,
     }  # fmt: skip
     _put(tx, vote)
     tx.put(COUNT_KEY, {"open": count["open"] + 1})
@@ -131,13 +125,14 @@ def _no_room(tx: Transaction, name: str, known: Record | None, count: int) -> Di
 # --- cast
 
 
-def _cast(tx: Transaction, call: Call, id: str, option: str) -> Any:
-    vote = _fetch(tx, id)
+def _cast(tx: Transaction, call: Call, request: VoteCastRequest) -> Any:
+    identifier, option = request["id"], request["option"]
+    vote = _fetch(tx, identifier)
     if option not in vote["options"]:
         raise Invalid(f"option: one of {', '.join(vote['options'])}, not {option!r}", field="option")
     if call.agent not in vote["electorate"]:
-        text = f"{call.agent} is no elector of {id}; these are: {', '.join(vote['electorate'])}."
-        return _refuse(tx, call, id, Forbidden(text, vote=id, electorate=vote["electorate"]))
+        text = f"{call.agent} is no elector of {identifier}; these are: {', '.join(vote['electorate'])}."
+        return _refuse(tx, call, identifier, Forbidden(text, vote=identifier, electorate=vote["electorate"]))
     if _over(tx, vote):
         _close(tx, vote, LAPSED, None, "dibs")
     own = vote["ballots"].get(call.agent)
@@ -146,12 +141,12 @@ def _cast(tx: Transaction, call: Call, id: str, option: str) -> Any:
     if own is not None or vote["state"] != OPEN:
         before = f"you cast {own!r} already, and a ballot is final" if own is not None else "your ballot came too late"
         error = Conflict(f"{before}: {_outcome(tx, vote)}.", **_facts(tx, vote), given=option, own=own)
-        return _refuse(tx, call, id, error)
+        return _refuse(tx, call, identifier, error)
     vote["ballots"][call.agent] = option
     data: dict[str, Any] = {"option": option}
     if call.request:
         data["request"] = ["vote cast", call.request]
-    tx.append("vote.cast", call.agent, id, data)
+    tx.append("vote.cast", call.agent, identifier, data)
     _count(tx, vote, call.agent)
     return {"vote": _shown(tx, vote), "option": option}
 
@@ -230,20 +225,20 @@ def _fetch(tx: Transaction, name: str) -> Record:
     return vote
 
 
-def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
-    return {"vote": _shown(tx, _fetch(tx, id))}
+def _show(tx: Transaction, call: Call, request: VoteShowRequest) -> dict[str, Any]:
+    return {"vote": _shown(tx, _fetch(tx, request["id"]))}
 
 
-def _list(tx: Transaction, call: Call, open: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
+def _list(tx: Transaction, call: Call, request: VoteListRequest) -> dict[str, Any]:
     """The open votes, then the others; each the newest first. One past its deadline counts as lapsed."""
 
     def running(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         return [row for row in rows if not _over(tx, row[1])]
 
-    sections: list[Any] = [(paging.INDEX, f"votes\t{OPEN}\t", running if open else None)]
-    if not open:
+    sections: list[Any] = [(paging.INDEX, f"votes\t{OPEN}\t", running if request["open"] else None)]
+    if not request["open"]:
         sections.append((paging.INDEX, "votes\tover\t", None))
-    page = paging.read(tx, sections, paging.check_limit(limit, MAX_LISTED), after)
+    page = paging.read(tx, sections, paging.check_limit(request["limit"], MAX_LISTED), request["after"])
     return {"votes": [_shown(tx, vote) for vote in page.records], **page.answer()}
 
 

@@ -23,10 +23,11 @@ from dibs.stores.seam import COMMIT, KEYS_PER_FETCH
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypedDict, Unpack
+    from typing import Any, TypedDict
 
     from dibs.operations.core.call import Call
     from dibs.operations.tasks.records import Task
+    from dibs.operations.tasks.requests import TaskAddRequest
     from dibs.stores.seam import Json, Range, Transaction
 
     SpecType = TypedDict("SpecType", {"for": str}, total=False)  # only for agents of this type
@@ -60,9 +61,9 @@ MAX_POOLS = 256  # different demands on agents among the waiting tasks: `next` r
 INITIAL_STATES = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which a task may begin
 
 
-def _add(tx: Transaction, call: Call, **spec: Unpack[TaskSpec]) -> dict[str, Any]:
+def _add(tx: Transaction, call: Call, request: TaskAddRequest) -> dict[str, Any]:
     """Add one task; a key that was used before returns its first task."""
-    task, existing = create(tx, call, spec)
+    task, existing = create(tx, call, {**request})
     from dibs.operations.tasks import workforce
 
     if not existing:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.upkeep.requests import ArchiveDropRequest, LogPruneRequest, PrunePlanRequest, PruneRequest
     from dibs.stores.seam import Transaction
 
 LOG_LIFE_MS = 30 * 86_400_000  # the log keeps at least a month where the config is silent
@@ -124,7 +125,11 @@ def seal(tx: Transaction, call: Call) -> dict[str, Any]:
 # --- pruning
 
 
-def _plan(tx: Transaction, call: Call, keep: int | None = None) -> dict[str, Any]:
+def _plan(tx: Transaction, call: Call, request: PrunePlanRequest) -> dict[str, Any]:
+    return _planned(tx, call, request["keep"])
+
+
+def _planned(tx: Transaction, call: Call, keep: int | None) -> dict[str, Any]:
     """The events that may leave the store next: up to the oldest seal that is old enough; `through` 0 if none is.
 
     `begun`: an archive has them, and those up to `dropped` have left already.
@@ -147,11 +152,17 @@ def _plan(tx: Transaction, call: Call, keep: int | None = None) -> dict[str, Any
     return {"through": old[0]["seq"], "link": old[0]["link"], "before": before, "begun": begun, "dropped": dropped}
 
 
-def _prune(
-    tx: Transaction, call: Call, keep: int | None = None, archive: dict[str, Any] | None = None
-) -> dict[str, Any]:
+def _prune(tx: Transaction, call: Call, request: PruneRequest) -> dict[str, Any]:
+    return _pruned(tx, call, request["archive"], request["keep"])
+
+
+def _prune_by_config(tx: Transaction, call: Call, request: LogPruneRequest) -> dict[str, Any]:
+    return _pruned(tx, call, request["archive"], None)
+
+
+def _pruned(tx: Transaction, call: Call, archive: dict[str, Any] | None, keep: int | None) -> dict[str, Any]:
     """Drop the events that the archive has, up to the oldest seal older than `keep`, or the first piece of them."""
-    plan = _plan(tx, call, keep)
+    plan = _planned(tx, call, keep)
     if not plan["through"]:
         raise NotFound("no seal is that old: `dibs seal` makes one, and events before a seal can be pruned.")
     through = plan["through"]
@@ -168,7 +179,7 @@ def _prune(
 
 def _prune_rest(tx: Transaction, call: Call) -> dict[str, Any]:
     """Drop the next piece of the events that the last archive has, if any are left."""
-    plan = _plan(tx, call)
+    plan = _planned(tx, call, None)
     if plan["begun"]:
         _drop_piece(tx, plan, 0)
     return {}
@@ -203,12 +214,16 @@ def _archives(tx: Transaction, call: Call) -> dict[str, Any]:
     return {"archives": [one for _, one in listed], "dropped": dropped["files"] if dropped is not None else []}
 
 
-def _drop(tx: Transaction, call: Call, through: int, host: str, why: str) -> dict[str, Any]:
+def _drop(tx: Transaction, call: Call, request: ArchiveDropRequest) -> dict[str, Any]:
     """Forget the archives of one machine up to an event; the caller removes the files."""
-    gone = [one for one in _archives(tx, call)["archives"] if one["last"] <= through and one["host"] == host]
+    gone = [
+        one
+        for one in _archives(tx, call)["archives"]
+        if one["last"] <= request["through"] and one["host"] == request["host"]
+    ]
     for one in gone[:MAX_DROPPED]:
         tx.delete(_archive_key(one))
-        tx.append("log.dropped", call.agent, "", {"first": one["first"], "last": one["last"], "why": why})
+        tx.append("log.dropped", call.agent, "", {"first": one["first"], "last": one["last"], "why": request["why"]})
     files = [one["file"] for one in gone[:MAX_DROPPED]]
     if files:
         tx.put(DROPPED_KEY, {"files": files})
@@ -251,7 +266,7 @@ DROP = Operation(
     registers=False,
 )  # fmt: skip
 PRUNED = Operation(
-    "log prune", _prune, "Drop archived events as the config says.", sent_by=NEAR,
+    "log prune", _prune_by_config, "Drop archived events as the config says.", sent_by=NEAR,
     fields=(Field("archive", "object", "the archive", items=ARCHIVE_FIELDS, required=True),),
     errors=(NotFound, Invalid, Conflict), registers=False,
 )  # fmt: skip

@@ -16,24 +16,23 @@ MAX_CLAIMS_READ = 10_000
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call
+    from dibs.operations.upkeep.requests import RecoveredRequest
     from dibs.stores.seam import Transaction
 
 
-def _recovered(tx: Transaction, call: Call, agents: Sequence[Agent] = (), aside: str = "") -> dict[str, Any]:
+def _recovered(tx: Transaction, call: Call, request: RecoveredRequest) -> dict[str, Any]:
     kept = []
-    for agent in agents:
+    for agent in request["agents"]:
         if agent.get("killed") and agent["agent"] != call.agent:
             put_agent(tx, agent)
             kept.append(agent["agent"])
     # No document has more versions than there were commits: new ones begin above what any stale writer names.
     tx.put("ec", {"documents": 0, "forgotten": tx.tail().commit})
-    tx.append("store.recovered", call.agent, aside, {"killed": kept})
-    suspicions.put(tx, "store", "recovered", "", event="", commits=[[COMMIT, aside]])
+    tx.append("store.recovered", call.agent, request["aside"], {"killed": kept})
+    suspicions.put(tx, "store", "recovered", "", event="", commits=[[COMMIT, request["aside"]]])
     return {"killed": kept}
 
 

@@ -13,25 +13,31 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
+    from dibs.operations.upkeep.requests import StoreFallbackRequest, StoreMovedRequest, StoreMoveRequest
     from dibs.stores.seam import Transaction
 
 
-def _moving(tx: Transaction, call: Call, to: str, move: str) -> dict[str, Any]:
+def _moving(tx: Transaction, call: Call, request: StoreMoveRequest) -> dict[str, Any]:
     """An allowed caller starts a move: a killed agent does not come this far."""
-    tx.append("store.moving", call.agent, to, {"move": move})
+    tx.append("store.moving", call.agent, request["to"], {"move": request["move"]})
     return {"agent": call.agent}
 
 
-def _moved(tx: Transaction, call: Call, to: str, left: str, move: str, digest: str, events: int) -> dict[str, Any]:
+def _moved(tx: Transaction, call: Call, request: StoreMovedRequest) -> dict[str, Any]:
     """The first write to the new store."""
-    tx.append("store.moved", call.agent, to, {"from": left, "move": move, "digest": digest, "events": events})
+    tx.append(
+        "store.moved",
+        call.agent,
+        request["to"],
+        {"from": request["left"], "move": request["move"], "digest": request["digest"], "events": request["events"]},
+    )
     return {"agent": call.agent}
 
 
-def _fallen_back(tx: Transaction, call: Call, left: str) -> dict[str, Any]:
+def _fallen_back(tx: Transaction, call: Call, request: StoreFallbackRequest) -> dict[str, Any]:
     """SQLite replaces a server that does not start; the server's records are not known here."""
-    tx.append("store.fallback", call.agent, left, {})
-    suspicions.put(tx, "store", "fallback", "", event=left, left=left, lasts="fallback")
+    tx.append("store.fallback", call.agent, request["left"], {})
+    suspicions.put(tx, "store", "fallback", "", event=request["left"], left=request["left"], lasts="fallback")
     return {"agent": call.agent}
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
+    from dibs.operations.upkeep.requests import KnownChangesRequest, NamedFilesRequest, WakeRequest
     from dibs.stores.seam import Transaction
 
 PAGE_RECORDS = 512  # read at a time
@@ -21,26 +22,26 @@ def _writable(tx: Transaction, _: Call) -> dict[str, Any]:
     return {"now": tx.now}
 
 
-def _named_files(tx: Transaction, _: Call, names: list[str], folder: str, low: str) -> dict[str, Any]:
+def _named_files(tx: Transaction, _: Call, request: NamedFilesRequest) -> dict[str, Any]:
     """Those of these names that one page of records mentions, and where the next page begins ("" after the last)."""
-    page = tx.fetch([(low or AFTER_KEY, AFTER_ALL_KEYS)], PAGE_RECORDS)
+    page = tx.fetch([(request["low"] or AFTER_KEY, AFTER_ALL_KEYS)], PAGE_RECORDS)
     found: set[str] = set()
     for _key, value in page.rows:
         text = jsontext.encode(value)
-        if folder in text:
-            found.update([name for name in names if name in text])
+        if request["folder"] in text:
+            found.update([name for name in request["names"] if name in text])
     return {"mentioned": sorted(found), "low": page.rows[-1][0] + AFTER_KEY if page.truncated else ""}
 
 
-def _known_changes(tx: Transaction, _: Call, ids: list[str]) -> dict[str, Any]:
+def _known_changes(tx: Transaction, _: Call, request: KnownChangesRequest) -> dict[str, Any]:
     """Those of these reported changes that can still be restored."""
-    kept = tx.get_many([f"v\t{one}" for one in ids])
-    return {"known": [one for one in ids if kept[f"v\t{one}"] is not None]}
+    kept = tx.get_many([f"v\t{one}" for one in request["ids"]])
+    return {"known": [one for one in request["ids"] if kept[f"v\t{one}"] is not None]}
 
 
-def _wake(tx: Transaction, _: Call, channel: str) -> dict[str, Any]:
-    tx.wake(channel)
-    tx.delete(f"q\t\twake\t{channel}")  # nothing is there; Redis sends wakes along with what is written
+def _wake(tx: Transaction, _: Call, request: WakeRequest) -> dict[str, Any]:
+    tx.wake(request["channel"])
+    tx.delete(f"q\t\twake\t{request['channel']}")  # nothing is there; Redis sends wakes along with what is written
     return {}
 
 
