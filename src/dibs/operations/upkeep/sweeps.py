@@ -118,14 +118,14 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
 
 
 def _sweep(tx: Transaction, call: Call) -> dict[str, Any]:
-    return _swept(tx, call, None)
+    return _one_sweep(tx, call, None)
 
 
 def _upkeep(tx: Transaction, call: Call, request: UpkeepRequest) -> dict[str, Any]:
-    return _swept(tx, call, request["store"])
+    return _one_sweep(tx, call, request["store"])
 
 
-def _swept(tx: Transaction, call: Call, store: dict[str, Any] | None) -> dict[str, Any]:
+def _one_sweep(tx: Transaction, call: Call, store: dict[str, Any] | None) -> dict[str, Any]:
     """End and forget what is due, in one transaction; `store`: what the caller's machine says of the store."""
     from dibs.operations.alerts import watch
     from dibs.operations.tasks import due_tasks, old_tasks
