@@ -87,9 +87,9 @@ def enter(tx: Transaction, call: Call) -> Forbidden | None:
         own = within(call.agent, who) or within(call.agent, _alias(tx, who))
         return None if own else _another(call, kind, who)
     call.machine = who
-    records = {one: get_agent(tx, one) for one in lineage_of(call.agent)}
+    records = {ancestor: get_agent(tx, ancestor) for ancestor in lineage_of(call.agent)}
     own = all(record is None or record.get("machine") == who for record in records.values())
-    if own and any(record is None and is_of_another(tx, one, kind, who) for one, record in records.items()):
+    if own and any(record is None and is_of_another(tx, ancestor, kind, who) for ancestor, record in records.items()):
         own = False
     return None if own else _another(call, kind, who)
 
@@ -199,14 +199,14 @@ def end(tx: Transaction, call: Call, record: Credential) -> Credential:
 
 def shown(tx: Transaction, record: Credential) -> dict[str, Any]:
     """A credential as people see it, without its hash."""
-    found = {
+    view = {
         "id": record["id"], "kind": record["kind"], "who": record["who"], "role": record["role"],
         "state": _state(tx, record), "by": record["by"], "note": record["note"], "since": iso(tx, record["since"]),
         "until": iso(tx, record["until"]), "fingerprint": record["hash"][:FINGERPRINT_CHARS],
     }  # fmt: skip
     if record["revoked"]:
-        found["revoked_at"] = iso(tx, record["revoked"])
-    return found
+        view["revoked_at"] = iso(tx, record["revoked"])
+    return view
 
 
 def is_live(tx: Transaction, record: Credential) -> bool:
@@ -218,9 +218,11 @@ def is_of_another(tx: Transaction, identifier: str, kind: str, who: str) -> bool
     """Was this id given to another bearer, by a credential that counts? Then no machine takes it for an agent."""
     rows = tx.fetch([prefix_range(CREDENTIAL_KEYS)], MAX_CREDENTIALS).rows
     return any(
-        one["who"] == identifier and one["kind"] != MACHINE_KIND and (one["kind"], one["who"]) != (kind, who)
-        for _, one in rows
-        if is_live(tx, one)
+        credential["who"] == identifier
+        and credential["kind"] != MACHINE_KIND
+        and (credential["kind"], credential["who"]) != (kind, who)
+        for _, credential in rows
+        if is_live(tx, credential)
     )
 
 

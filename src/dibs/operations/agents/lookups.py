@@ -26,13 +26,13 @@ def _found(tx: Transaction, _: Call, request: FoundRequest) -> dict[str, Any]:
 
 def _named(tx: Transaction, _: Call, request: NamedRequest) -> dict[str, Any]:
     """For each word the agents whose name has it, and whose id has not: a log has ids."""
-    found: list[list[str]] = [[] for _ in request["words"]]
+    agents: list[list[str]] = [[] for _ in request["words"]]
     for key, record in walk(tx, NAME_KEYS):
         name = key[3:].lower()
         for place, word in enumerate(request["words"]):
             if word in name and word not in record["agent"].lower():
-                found[place].append(record["agent"])
-    return {"agents": found}
+                agents[place].append(record["agent"])
+    return {"agents": agents}
 
 
 NAMES = Operation(

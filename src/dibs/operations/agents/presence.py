@@ -54,7 +54,7 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> dict[str, Any]:
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     agent.update({"files": dict([*{**told, **files}.items()][-MAX_TEXTS:])} if files else {})
     call.tied = process is not None and agent["process"] == process
-    rivals = [aliases.adopt(tx, call, agent, one) for one in (before, request["also"]) if one]
+    rivals = [aliases.adopt(tx, call, agent, alias) for alias in (before, request["also"]) if alias]
     put_agent(tx, agent)
     call.name = agent["name"]
     releases.renew_active(tx, call)
@@ -71,7 +71,7 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> dict[str, Any]:
     }
     if files:
         answer["files"] = {name: _change(told.get(name), digest) for name, digest in files.items()}
-    rival = next((one for one in rivals if one is not None), None)
+    rival = next((other for other in rivals if other is not None), None)
     if rival is not None:
         answer["rival"] = rival
     return answer
@@ -171,9 +171,9 @@ def _live(tx: Transaction, call: Call) -> tuple[list[Claim], int]:
 
     Of very many, the sweeps end the rest; returns how many these are.
     """
-    found = claim_records.claims_of(tx, call.agent)
-    live = [claim for claim in found if claim["until"] > tx.now]
-    over = [claim for claim in found if claim["until"] <= tx.now]
+    claims = claim_records.claims_of(tx, call.agent)
+    live = [claim for claim in claims if claim["until"] > tx.now]
+    over = [claim for claim in claims if claim["until"] <= tx.now]
     freed: list[Any] = []
     for claim in over[: long_jobs.RECORDS_PER_STEP]:
         endings.expire(tx, claim)
@@ -184,20 +184,22 @@ def _live(tx: Transaction, call: Call) -> tuple[list[Claim], int]:
 
 def _others(tx: Transaction, call: Call) -> dict[str, Any]:
     """The other agents at work, on what, and for how much longer; a few of them, and how many more there are."""
-    found: dict[str, list[Claim]] = {}
+    by_agent: dict[str, list[Claim]] = {}
     for claim in claim_records.all_claims(tx, MAX_CLAIMS_READ)[0]:
         if claim["until"] > tx.now and claim["mode"] == resources.WRITE and not related(claim["agent"], call.agent):
-            found.setdefault(claim["agent"], []).append(claim)
-    chosen = sorted(found, key=lambda agent: -max(claim["since"] for claim in found[agent]))[:OTHERS]
-    dead = {claim["agent"] for claim in endings.gone(tx, call, [claim for agent in chosen for claim in found[agent]])}
+            by_agent.setdefault(claim["agent"], []).append(claim)
+    chosen = sorted(by_agent, key=lambda agent: -max(claim["since"] for claim in by_agent[agent]))[:OTHERS]
+    dead = {
+        claim["agent"] for claim in endings.gone(tx, call, [claim for agent in chosen for claim in by_agent[agent]])
+    }
     shown = []
     for agent in chosen:
         if agent not in dead:
-            latest = max(found[agent], key=lambda claim: claim["until"])
-            texts = [text for claim in found[agent] for text in resources.shown(claim["resources"])]
+            latest = max(by_agent[agent], key=lambda claim: claim["until"])
+            texts = [text for claim in by_agent[agent] for text in resources.shown(claim["resources"])]
             shown.append({"agent": agent, "resources": texts[:FILES], "more": max(0, len(texts) - FILES),
                           "left": views.left(tx, latest)})  # fmt: skip
-    return {"agents": shown, "more": max(0, len(found) - len(chosen))}
+    return {"agents": shown, "more": max(0, len(by_agent) - len(chosen))}
 
 
 # --- leave
@@ -253,7 +255,7 @@ def _kill(tx: Transaction, call: Call, request: KillRequest) -> dict[str, Any]:
         from dibs.operations.agents import kill_all
 
         stopped = kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
-        return {**stopped, "agents": [shown(tx, call, one) for one in stopped["agents"]]}
+        return {**stopped, "agents": [shown(tx, call, record) for record in stopped["agents"]]}
     check_agent_id(agent)
     target = _known(tx, agent)
     if agent == call.agent:
@@ -261,9 +263,9 @@ def _kill(tx: Transaction, call: Call, request: KillRequest) -> dict[str, Any]:
     call.know([target["process"]])  # only below a client that is there something may still run
     target["killed"] = {"by": call.agent, "why": why, "at": tx.now}
     _killed(tx, call, target, why)
-    found = shown(tx, call, target)
+    view = shown(tx, call, target)
     voided = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
-    return {"agents": [found], "killed": 1, **voided, "running": []}
+    return {"agents": [view], "killed": 1, **voided, "running": []}
 
 
 def _killed(tx: Transaction, call: Call, target: Agent, why: str) -> None:
@@ -286,7 +288,7 @@ def _revive(tx: Transaction, call: Call, request: ReviveRequest) -> dict[str, An
         from dibs.operations.agents import kill_all
 
         revived = kill_all.revive(tx, lambda target: _revived(tx, call, target))
-        return {**revived, "agents": [shown(tx, call, one) for one in revived["agents"]]}
+        return {**revived, "agents": [shown(tx, call, record) for record in revived["agents"]]}
     check_agent_id(request["agent"])
     target = _known(tx, request["agent"])
     if not target["killed"]:
@@ -328,11 +330,11 @@ def _agents(tx: Transaction, call: Call, request: AgentsRequest) -> dict[str, An
     limit = paging.check_limit(request["limit"])
     page = listed(tx, call, limit, request["after"], all=request["all"] or state == LEFT, fits=fits)
     at_work = _at_work(tx, page.records)
-    found = [
+    listing = [
         {**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], []), **_assigned(tx, agent)}
         for agent in page.records
     ]
-    return {"agents": found, **({"usage": True} if request["usage"] else {}), **page.answer()}
+    return {"agents": listing, **({"usage": True} if request["usage"] else {}), **page.answer()}
 
 
 def listed(
@@ -398,12 +400,12 @@ def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
 
 def _at_work(tx: Transaction, agents: list[Agent]) -> dict[str, list[str]]:
     """The running tasks of each of these agents, by their claims."""
-    found: dict[str, list[str]] = {}
+    tasks: dict[str, list[str]] = {}
     for agent in agents:
         for claim in claim_records.claims_of(tx, agent["agent"]):
             if claim["by"] == endings.BY_TASK and claim["until"] > tx.now:
-                found.setdefault(agent["agent"], []).append(claim["task"])
-    return found
+                tasks.setdefault(agent["agent"], []).append(claim["task"])
+    return tasks
 
 
 def _assigned(tx: Transaction, agent: Agent) -> dict[str, list[str]]:
@@ -413,8 +415,8 @@ def _assigned(tx: Transaction, agent: Agent) -> dict[str, list[str]]:
     from dibs.operations.tasks.records import assigned_to
 
     rows = tx.scan(1, assigned_to(agent["agent"]), MAX_ASSIGNED_SHOWN).rows
-    found = [task["task"] for _, _, task in rows if task["assigned"]["until"] > tx.now]
-    return {"assigned": found} if found else {}
+    tasks = [task["task"] for _, _, task in rows if task["assigned"]["until"] > tx.now]
+    return {"assigned": tasks} if tasks else {}
 
 
 def shown(tx: Transaction, call: Call, agent: Agent) -> dict[str, Any]:

@@ -51,5 +51,5 @@ def set_process(tx: Transaction, agent: Agent, process: Process, *, program: boo
     agent["former"] = [p for p in agent["former"] if p != process]
     agent["process"] = process
     if "/" not in agent["agent"]:  # a subagent runs in its parent's process, under the parent's name
-        mine = {"agent": agent["agent"], "program": True} if program else {"agent": agent["agent"]}
-        tx.put(process_key(process_name(process)), mine)
+        record = {"agent": agent["agent"], "program": True} if program else {"agent": agent["agent"]}
+        tx.put(process_key(process_name(process)), record)

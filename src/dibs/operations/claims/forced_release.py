@@ -54,7 +54,7 @@ def force(tx: Transaction, call: Call, request: ReleaseRequest) -> ReleaseAnswer
             return Fenced(
                 resource=name, given=token, holder=now["agent"], token=now["token"], since=since, why=NOT_TAKEN
             )
-    kept = [
+    contents = [
         _keep(tx, call, claim, tree, path, content)
         for claim in held
         for identifier, tree, path, content in request["saved"]
@@ -73,7 +73,7 @@ def force(tx: Transaction, call: Call, request: ReleaseRequest) -> ReleaseAnswer
         )
         mailbox.post(tx, claim["agent"], call.agent, FORCED, text, resources=names)
     endings.serve(tx, freed)
-    return {"released": resources.shown(freed), "holders": holders, "kept": kept}
+    return {"released": resources.shown(freed), "holders": holders, "kept": contents}
 
 
 def _in_the_way(tx: Transaction, wanted: Sequence[Resource]) -> list[Claim]:

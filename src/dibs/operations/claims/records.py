@@ -277,7 +277,10 @@ def ranges_of(resources: Sequence[Resource]) -> list[Range]:
     global _last_ranges  # noqa: PLW0603 - a cache of one entry
     last = _last_ranges  # read once: another thread may replace it
     if last[0] != resources:
-        last = _last_ranges = ([[*one] for one in resources], _ranges_of(resources))  # a copy: callers change theirs
+        last = _last_ranges = (
+            [[*resource] for resource in resources],
+            _ranges_of(resources),
+        )  # a copy: callers change theirs
     return last[1]
 
 

@@ -50,8 +50,8 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> dict[str, An
         return [row for row in rows if row[1]["until"] > tx.now]
 
     def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Task]]:
-        found = [(place, with_defaults(task)) for place, task in rows]
-        return [row for row in found if holders.live_claim(tx, row[1]) is not None]
+        tasks = [(place, with_defaults(task)) for place, task in rows]
+        return [row for row in tasks if holders.live_claim(tx, row[1]) is not None]
 
     if request["resources"]:
         overlapping = [record for record in _on(tx, request["resources"]) if record["until"] > tx.now]
@@ -89,10 +89,13 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> dict[str, An
 
 def _undelivered(alerts: list[Record]) -> dict[str, Any]:
     """The alerts whose last delivery failed, and why; nothing where there is none."""
-    found = [alert for alert in alerts if alert["delivery"] and alert["delivery"]["why"]]
-    if not found:
+    undelivered = [alert for alert in alerts if alert["delivery"] and alert["delivery"]["why"]]
+    if not undelivered:
         return {}
-    shown = [{"id": one["alert"], "kind": one["kind"], **alert_records.delivery_of(one)} for one in found[:MAX_ALERTS]]
+    shown = [
+        {"id": alert["alert"], "kind": alert["kind"], **alert_records.delivery_of(alert)}
+        for alert in undelivered[:MAX_ALERTS]
+    ]
     return {"undelivered": shown}
 
 

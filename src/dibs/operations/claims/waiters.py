@@ -176,7 +176,7 @@ def taken_by(answer: Mapping[str, Any]) -> list[str]:
     A finished task stays finished: of `task done` and `task turn` it is what they took next.
     """
     given = [answer.get("next") or {}] if "next" in answer else answer.get("tasks", [answer])
-    return [one["claim"] for one in given if one.get("claim") and not one.get("renewed")]
+    return [grant["claim"] for grant in given if grant.get("claim") and not grant.get("renewed")]
 
 
 WITHDRAW = Operation(

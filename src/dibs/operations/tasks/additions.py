@@ -306,11 +306,11 @@ def _refuse_circle(tx: Transaction, task: Task, after: dict[str, str]) -> None:
 
 def _check_pools(tx: Transaction, task: Task, checked: set[str]) -> None:
     """`next` reads the head of each pool, so their number is limited. `checked` has those that this call looked at."""
-    mine = records.pool_of(task)
-    if mine == records.ANY_AGENT_POOL or mine in checked:
+    pool = records.pool_of(task)
+    if pool == records.ANY_AGENT_POOL or pool in checked:
         return
-    checked.add(mine)
-    if not records.scan_tasks(tx, records.ready(mine), 1)[0] and len(records.pool_heads(tx)) >= MAX_POOLS:
+    checked.add(pool)
+    if not records.scan_tasks(tx, records.ready(pool), 1)[0] and len(records.pool_heads(tx)) >= MAX_POOLS:
         raise Quota(what="different demands (--for, --needs) among the waiting tasks", limit=MAX_POOLS)
 
 

@@ -179,14 +179,14 @@ def _bid(tx: Transaction, call: Call, request: TaskBidRequest) -> Any:
         tx.append("call.refused", call.agent, f"task:{name}", {"code": "forbidden"})
         return Forbidden(lifecycle.unfit(task), task=name, needs=task["needs"], **{"for": task["for"]})
     bids = auctions.bids(tx, task)
-    mine = bids.get(call.agent)
-    if mine is None and len(bids) >= auctions.MAX_BIDS:
+    own_bid = bids.get(call.agent)
+    if own_bid is None and len(bids) >= auctions.MAX_BIDS:
         return Quota(what="bids on one task", limit=auctions.MAX_BIDS, task=name)
-    if mine is None or mine["amount"] != amount:  # the same bid again keeps its place among equal ones
+    if own_bid is None or own_bid["amount"] != amount:  # the same bid again keeps its place among equal ones
         records.put_bid(tx, name, {"agent": call.agent, "amount": amount, "commit": TOKEN})
         event = {"amount": amount, **({"request": ["task bid", call.request]} if call.request else {})}
         tx.append("task.bid", call.agent, name, event)
-    count = len(bids) + (mine is None)
+    count = len(bids) + (own_bid is None)
     return {"task": lifecycle.shown(tx, task), "amount": amount, "bids": count, "bids_until": iso(tx, task["window"])}
 
 

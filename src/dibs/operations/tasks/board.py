@@ -226,8 +226,8 @@ def _asks_to_move(tx: Transaction, call: Call, request: TaskMoveRequest) -> tupl
     task = holders.find(tx, request["id"])
     if task is None:
         return "", []
-    mine = holders.having(task)
-    return ("orchestrator" if mine else "agent"), [task["by"], *mine]
+    having = holders.having(task)
+    return ("orchestrator" if having else "agent"), [task["by"], *having]
 
 
 def _asks_to_note(tx: Transaction, call: Call, request: TaskNoteRequest) -> tuple[str, list[str]]:

@@ -89,9 +89,9 @@ def _nothing(tx: Transaction, run: str) -> str:
 def best(tx: Transaction, call: Call, agent: Agent, run: str) -> Task | None:
     """The ready task of the highest priority, then the oldest, among those that the agent may take."""
     if agent.get("assigned", 0) > tx.now:
-        mine = _first(tx, call, agent, records.assigned_to(call.agent), run)
-        if mine is not None:
-            return mine
+        assigned = _first(tx, call, agent, records.assigned_to(call.agent), run)
+        if assigned is not None:
+            return assigned
     chosen: Task | None = None
     for head in records.pool_heads(tx):
         if not lifecycle.fits(agent, head["needs"], head["for"]):
@@ -392,8 +392,8 @@ def take(
     name = task["task"]
     if task["state"] == EXECUTING:
         claim = holders.live_claim(tx, task)
-        mine = claim is not None and claim["agent"] == call.agent
-        if claim is not None and mine and (call.tied or not endings.gone(tx, call, [claim])):
+        is_own = claim is not None and claim["agent"] == call.agent
+        if claim is not None and is_own and (call.tied or not endings.gone(tx, call, [claim])):
             from dibs.operations.claims import releases
 
             return taken(tx, task, releases.renew_one(tx, claim), renewed=True)

@@ -201,7 +201,7 @@ def _look(tx: Transaction, call: Call, request: RegistryLookRequest) -> dict[str
 def _holder(tx: Transaction, call: Call, name: str) -> Claim | None:
     claims = claim_records.overlapping_claims(tx, [lifecycle.resource_of(name)], "")
     live = [claim for claim in claims if claim["until"] > tx.now]
-    return next(iter(endings.living(tx, call, [one for one in live if one["mode"] != resources.WATCH])), None)
+    return next(iter(endings.living(tx, call, [claim for claim in live if claim["mode"] != resources.WATCH])), None)
 
 
 def _known_as(tx: Transaction, agent: str) -> str:
