@@ -18,8 +18,8 @@ import dibs
 from benchmarks.environment import Peer
 from benchmarks.figures import AT_LEAST, Comparison, Row, Target, alternate, bursts, median, not_measured, spread
 from dibs.canonical import Canonical
+from dibs.client.session import Session
 from dibs.operations.core.call import Call
-from dibs.session.session import Session
 from dibs.stores.sqlite import database_file
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import AT_LEAST, Comparison, Row, Target, alternate, bursts, median, spread
 from dibs.canonical import Canonical
+from dibs.client.session import Session
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
-from dibs.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,7 @@ import dibs
 from benchmarks import slow_sync
 from benchmarks.figures import AT_LEAST, Row, Target, median, not_measured
 from benchmarks.links import serving
-from dibs.session import serve_file
+from dibs.workspace import serve_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import AT_LEAST, Comparison, Row, Target, median
 from benchmarks.place import script
-from dibs.running import radar
-from dibs.session.session import Session
+from dibs.client.session import Session
+from dibs.land import radar
 
 if TYPE_CHECKING:
     from benchmarks.place import Bench

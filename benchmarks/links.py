@@ -28,7 +28,7 @@ ROUND_S = 2.0  # at most: some thousand claims, and what counts is a ratio of ro
 RATES = {32: Target(AT_LEAST, 2.5, "value"), 64: Target(AT_LEAST, 3.0, "value")}
 LATEST = {32: Target(AT_MOST, 0.5, "value"), 64: Target(AT_MOST, 0.3, "value")}
 SIDES = {"direct": "at the store", "socket": "through the server"}
-SERVE = "from dibs.doors.cli.main import entry; entry()"
+SERVE = "from dibs.interfaces.cli.main import entry; entry()"
 
 
 def measure(bench: Bench, seconds: float) -> list[Row]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import AT_MOST, Row, Target, alternate, bursts, median, not_measured, spread
 from benchmarks.place import script
-from dibs.doors.install import mcp_entries
+from dibs.interfaces.install import mcp_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,17 +22,18 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Any, Self
 
+from dibs.audit import expected_archives
 from dibs.canonical import Canonical
-from dibs.doors import above
+from dibs.client import catalogue
+from dibs.client.session import Session
 from dibs.errors import DibsError
-from dibs.facts import clock, workspace
-from dibs.lookout.verify import verify_store
+from dibs.interfaces import session_hooks
+from dibs.machine import clock
 from dibs.operations.core.call import Call
-from dibs.reports import expected_archives
-from dibs.session import catalogue
-from dibs.session.session import Session
-from dibs.storage import log_archives
+from dibs.stores import log_archives
 from dibs.stores.sqlite import store as sqlite_store
+from dibs.verify.checker import verify_store
+from dibs.workspace import location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,7 @@ class Month:
         os.makedirs(f"{folder}/.dibs")
         with open(f"{folder}/.dibs/config.toml", "w", encoding="utf-8") as file:
             file.write('id = "month"\n[log]\n' + "".join(f"{name} = {value}\n" for name, value in (log or {}).items()))
-        self.session = above.attach(Session(folder, folder, place=workspace.find(folder, None)))
+        self.session = session_hooks.attach(Session(folder, folder, place=location.find(folder, None)))
         self.agents = [self._new(number) for number in range(agents)]
         self.born = [self.now - self.chance.randrange(SESSION_MS) for _ in self.agents]
         self.sessions = agents

@@ -21,8 +21,8 @@ import apsw
 from benchmarks.figures import median, timed
 from dibs import __version__
 from dibs.errors import Invalid
-from dibs.facts import filesystems
-from dibs.session.known_clients import SESSION_VARIABLES
+from dibs.machine import filesystems
+from dibs.workspace.known_clients import SESSION_VARIABLES
 
 if TYPE_CHECKING:
     from types import TracebackType

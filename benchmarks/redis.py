@@ -37,10 +37,10 @@ from benchmarks.figures import (
 )
 from benchmarks.work_queues import Tasks
 from dibs.canonical import Canonical
+from dibs.client.session import Session
 from dibs.errors import DibsError
 from dibs.operations.core.call import Call
-from dibs.session.session import Session
-from dibs.storage import redis_server
+from dibs.stores import local_server
 from dibs.stores.redis.store import RedisStore
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _server(bench: Bench, url: str) -> Iterator[int]:
     """A new server, started as by `dibs up`; workspaces made meanwhile are on it."""
     local = bench.sub(f"redis-{'unix' if url.startswith('unix') else 'loopback'}")
     before = os.environ.get("DIBS_STORE")
-    process: int = redis_server.start(local, url, "everysec")["pid"]
+    process: int = local_server.start(local, url, "everysec")["pid"]
     os.environ["DIBS_STORE"] = url
     try:
         yield process
@@ -109,7 +109,7 @@ def _server(bench: Bench, url: str) -> Iterator[int]:
             del os.environ["DIBS_STORE"]
         else:
             os.environ["DIBS_STORE"] = before
-        redis_server.stop(local)
+        local_server.stop(local)
 
 
 @contextmanager

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import AT_MOST, Comparison, Row, Target, alternate, bursts, median, spread
 from dibs.canonical import Canonical
+from dibs.client.session import Session
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import HOUR, MAX_ROOT_GLOBS
-from dibs.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

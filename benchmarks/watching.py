@@ -19,14 +19,14 @@ from textual.drivers.headless_driver import HeadlessDriver
 
 import dibs
 from benchmarks.figures import AT_MOST, Row, Target, median
-from dibs.doors.above import attach
-from dibs.doors.top.app import Changed, Top
-from dibs.doors.top.desk import Desk
-from dibs.doors.top.picture import frame
-from dibs.doors.top.reader import Asker, Reader
-from dibs.doors.top.state import State
-from dibs.doors.top.view import View
-from dibs.session.session import Session
+from dibs.client.session import Session
+from dibs.interfaces.session_hooks import attach
+from dibs.interfaces.top.app import Changed, Top
+from dibs.interfaces.top.desk import Desk
+from dibs.interfaces.top.picture import frame
+from dibs.interfaces.top.reader import Asker, Reader
+from dibs.interfaces.top.state import State
+from dibs.interfaces.top.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable

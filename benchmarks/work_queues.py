@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
+from dibs.client.session import Session
 from dibs.errors import NotFound
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
-from dibs.session.session import Session
 from dibs.stores.sqlite import database_file
 
 if TYPE_CHECKING:

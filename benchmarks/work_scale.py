@@ -19,8 +19,8 @@ import apsw
 
 from benchmarks.figures import AT_MOST, Comparison, Row, Target, alternate, bursts, median, spread, timed
 from benchmarks.work_queues import DELETE, INSERT, Tasks
+from dibs.client.session import Session
 from dibs.operations.core.call import Call
-from dibs.session.session import Session
 from dibs.stores.sqlite import database_file
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ import apsw
 
 import dibs
 from benchmarks.guard import Guard, MutualExclusionError
+from dibs.client.server_link import SocketLink
+from dibs.client.store_link import StoreLink
 from dibs.errors import DibsError
-from dibs.session.remote import SocketLink
-from dibs.session.store_link import StoreLink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.session.session import Link
+    from dibs.client.session import Link
 
 Way = TypeVar("Way")  # a process's open session or connection
 

@@ -1,4 +1,4 @@
-"""Resources for tests that call operations without a door: in the class that facts/ would have made."""
+"""Resources for tests that call operations without a door: in the class that workspace/paths.py would have made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def canonical(operation: Operation, fields: dict[str, Any]) -> dict[str, Any]:
-    """The request with its resources as facts/ would have made them."""
+    """The request with its resources as workspace/paths.py would have made them."""
     made: dict[str, Any] = _object(operation.fields, fields)
     return made
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from dibs.session.known_clients import SESSION_VARIABLES
+from dibs.workspace.known_clients import SESSION_VARIABLES
 from tests import compiled, declared, leftovers, record_tables
+from tests.scratch import repo, shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +58,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+__all__ = ["repo", "shell"]  # the scratch workspace, for every test that asks for it
 
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time

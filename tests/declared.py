@@ -10,11 +10,11 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, is_typeddict
 
-from dibs.doors.python.workspace import Workspace
+from dibs.client import catalogue
 from dibs.errors import ERRORS, DibsError
+from dibs.interfaces.python.workspace import Workspace
 from dibs.operations.core import answers, index, schema
 from dibs.operations.core.declare import Operation
-from dibs.session import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -61,14 +61,14 @@ class Trace:
 
 def hook(_: Trace, words: list[str]) -> int:
     """One hook of a client."""
-    from dibs.doors.hooks.hook import main
+    from dibs.guards.hook import main
 
     return main(words)
 
 
 def cli(_: Trace, words: list[str]) -> int:
     """One command."""
-    from dibs.doors.cli import main
+    from dibs.interfaces.cli import main
 
     return main(words)
 
@@ -78,7 +78,7 @@ def http(trace: Trace, words: list[str]) -> int:
     folder, path = words
     trace.paused = True
     sys.path.insert(0, str(Path(__file__).parent.parent))
-    from tests.doors.http.web import Web
+    from tests.interfaces.http.web import Web
 
     web = Web(Path(folder))
     token = web.token(agent="bob")

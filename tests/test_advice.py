@@ -27,39 +27,39 @@ SENTENCES = (
 )  # fmt: skip
 # Values that dibs makes itself, by file: ids, numbers, names of its own commands.
 OWN = {
-    "doors/cli/commands/init.py": {"folder"},
-    "doors/cli/commands/log.py": {"gap['last']"},
-    "doors/cli/commands/serve.py": {"pid"},
-    "doors/cli/commands/undo.py": {"done['undo']"},
-    "doors/cli/doctor/guards.py": {"client"},
-    "doors/cli/doctor/todo.py": {"names"},  # quoted where the message is made
-    "doors/cli/help.py": {"name", "word"},
-    "doors/cli/parse.py": {"command"},
-    "doors/cli/render/claims.py": {"one['id']"},
-    "doors/cli/suggest.py": {"name"},
-    "doors/hooks/advised.py": {"verb"},
-    "doors/hooks/briefing.py": {"task['token']"},
-    "doors/hooks/git_scope.py": {"words[3:]"},  # the rest of a command that is quoted where it is made
-    "doors/hooks/heads.py": {"' '.join(words)"},  # each is quoted where it is added
-    "doors/mcp/tools.py": {"operation.name"},
+    "interfaces/cli/commands/init.py": {"folder"},
+    "interfaces/cli/commands/log.py": {"gap['last']"},
+    "interfaces/cli/commands/serve.py": {"pid"},
+    "interfaces/cli/commands/undo.py": {"done['undo']"},
+    "interfaces/cli/doctor/guards.py": {"client"},
+    "interfaces/cli/doctor/todo.py": {"names"},  # quoted where the message is made
+    "interfaces/cli/help.py": {"name", "word"},
+    "interfaces/cli/parse.py": {"command"},
+    "interfaces/cli/render/claims.py": {"one['id']"},
+    "interfaces/cli/suggest.py": {"name"},
+    "guards/advised.py": {"verb"},
+    "guards/briefing.py": {"task['token']"},
+    "guards/git_scope.py": {"words[3:]"},  # the rest of a command that is quoted where it is made
+    "guards/heads.py": {"' '.join(words)"},  # each is quoted where it is added
+    "interfaces/mcp/tools.py": {"operation.name"},
     "errors.py": {"mode"},
-    "facts/git/aliases.py": {"meant"},  # read, not shown
+    "git/aliases.py": {"meant"},  # read, not shown
     "operations/alerts/kinds.py": {"only", "token"},
     "operations/core/authority.py": {"act", "operation.name"},
     "operations/guards/changes.py": {"report.id"},
     "operations/guards/commit_guard.py": {"ids[-1]"},
     "operations/guards/shell_guard.py": {"spoken[0][0]"},
-    "operations/guards/working_tree.py": {"place"},
+    "operations/guards/shared_tree.py": {"place"},
     "operations/tasks/board.py": {"hints[to]"},
     "operations/tasks/lifecycle.py": {"' '.join(options)"},  # each is quoted where it is made
-    "doors/git_hooks.py": {"hook"},
-    "reports/audit.py": {"one.last"},
-    "reports/checks/coordination.py": {"change['id']"},
-    "reports/checks/health.py": {"change['id']", "event['seq']"},
-    "reports/sentences.py": {"identifier"},
-    "running/undo_plan.py": {"one.id[:8]"},
-    "session/loss_texts.py": {"loss['claim']"},
-    "session/quotes.py": {"identifier"},
+    "guards/git_hooks.py": {"hook"},
+    "audit/check.py": {"one.last"},
+    "audit/checks/coordination.py": {"change['id']"},
+    "audit/checks/health.py": {"change['id']", "event['seq']"},
+    "audit/sentences.py": {"identifier"},
+    "undo/plan.py": {"one.id[:8]"},
+    "client/loss_texts.py": {"loss['claim']"},
+    "client/quotes.py": {"identifier"},
 }  # fmt: skip
 
 
@@ -187,7 +187,7 @@ def test_every_word_from_elsewhere_is_quoted_in_a_command_that_dibs_advises(path
     assert _Module(str(path.relative_to(SOURCE)), path.read_text()).bare() == []
 
 
-@pytest.mark.parametrize("path", sorted((SOURCE / "doors" / "page").glob("*.js")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted((SOURCE / "interfaces" / "page").glob("*.js")), ids=lambda path: path.name)
 def test_every_word_from_elsewhere_is_quoted_in_a_command_that_the_page_shows(path: Path) -> None:
     commands = re.findall(rf"`(?:{'|'.join(PROGRAMS)}) [^`]*`", path.read_text())
     values = [value for command in commands for value in re.findall(r"\$\{([^}]*)\}", command)]

@@ -11,10 +11,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from dibs.doors.cli import parse
-from dibs.doors.cli.command import find, names
+from dibs.interfaces.cli import parse
+from dibs.interfaces.cli.command import find, names
 from dibs.operations.core import index
-from dibs.session import config
+from dibs.workspace import config
 from tests import documents
 from tests.documents import DOCUMENTS, GENERATED, TOP, blocks
 from tools import generate

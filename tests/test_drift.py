@@ -13,12 +13,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from dibs import errors
+from dibs.audit import build
+from dibs.client import catalogue, steps
 from dibs.operations.core import answers
 from dibs.operations.core.declare import Operation
 from dibs.operations.core.policy import STRATEGIES
 from dibs.operations.tasks import strategies
-from dibs.reports import build
-from dibs.session import catalogue, steps
 from tools import requests
 
 TOP = Path(__file__).resolve().parent.parent

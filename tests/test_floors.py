@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.doors.hooks.start import build
+from dibs.guards.start import build
 from dibs.operations.core import index
 
 if TYPE_CHECKING:
@@ -24,8 +24,12 @@ SRC = Path(__file__).resolve().parent.parent / "src"
 
 COMMON = ("dibs.canonical", "dibs.errors", "dibs.jsontext")  # what every floor may say and write
 
-# Room (a folder or a file right below src/dibs) → what it may import of dibs. What is not named here is not allowed,
-# so a new room has to be given its place.
+# Room (a folder or a file below src/dibs; the longest name counts) → what it may import of dibs. What is not named here
+# is not allowed, so a new room has to be given its place.
+MACHINE = ("dibs.machine", *COMMON)
+WORDS = ("dibs.shell", "dibs.git", "dibs.workspace.location", *MACHINE)  # a shell runs git, and git runs a shell
+WORKSPACE = ("dibs.workspace", "dibs.operations", "dibs.stores", "dibs.git", *MACHINE)
+CLIENT = ("dibs.client", "dibs.ledger", *WORKSPACE)
 MAY_IMPORT = {
     "errors": (
         *COMMON,
@@ -33,55 +37,39 @@ MAY_IMPORT = {
     ),  # types alone: what a refusal tells is shown as an answer shows it
     "canonical": (),
     "jsontext": COMMON,
-    "facts": ("dibs.facts", *COMMON),
-    "stores": ("dibs.stores", "dibs.facts", *COMMON),
-    "testing": ("dibs.testing", "dibs.stores", "dibs.facts", *COMMON),
-    "operations": ("dibs.operations", "dibs.stores.seam", *COMMON),
-    "lookout": ("dibs.lookout", "dibs.stores", "dibs.facts", *COMMON),
-    "storage": ("dibs.storage", "dibs.session", "dibs.operations", "dibs.stores", "dibs.facts", *COMMON),
-    "session": ("dibs.session", "dibs.storage", "dibs.operations", "dibs.stores", "dibs.facts", *COMMON),
-    "reports": (
-        "dibs.reports",
-        "dibs.agent_folder",  # `check` compares its files with the queue
-        "dibs.session",
-        "dibs.storage",
-        "dibs.operations",
-        "dibs.lookout",
-        "dibs.stores",
-        "dibs.facts",
-        *COMMON,
-    ),
-    "running": (
-        "dibs.patterns.specs",
-        "dibs.running",
-        "dibs.reports",
-        "dibs.session",
-        "dibs.storage",
-        "dibs.operations",
-        "dibs.stores",
-        "dibs.facts",
-        *COMMON,
-    ),
-    "server": (
-        "dibs.server",
-        "dibs.doors.hooks",  # a server answers hooks by the code of a hook's own process
-        "dibs.running",
-        "dibs.reports",
-        "dibs.session",
-        "dibs.storage",
-        "dibs.operations",
-        "dibs.stores",
-        "dibs.facts",
-        *COMMON,
-    ),
-    "agent_folder": ("dibs.agent_folder", "dibs.session", "dibs.operations", "dibs.stores", "dibs.facts", *COMMON),
-    "doors": ("dibs",),
+    "machine": MACHINE,
+    "stores": ("dibs.stores", *MACHINE),
+    "testing": ("dibs.testing", "dibs.stores", *MACHINE),
+    "ledger.state": ("dibs.operations.core.call", *COMMON),  # pure, as operations are
+    "ledger.attribution": ("dibs.ledger.state", "dibs.operations.core.call", *COMMON),  # the same
+    "operations": ("dibs.operations", "dibs.ledger.state", "dibs.stores.seam", *COMMON),
+    "verify": ("dibs.verify", "dibs.stores", *MACHINE),
+    "shell": WORDS,
+    "git": WORDS,
+    "workspace": WORKSPACE,
+    "ledger": ("dibs.ledger", "dibs.operations.core.call", "dibs.git", "dibs.workspace", *MACHINE),
+    "client": CLIENT,
+    "agent_folder": ("dibs.agent_folder", *CLIENT),
+    "audit": ("dibs.audit", "dibs.agent_folder", "dibs.verify", *CLIENT),  # `check` compares an `.agent` folder's files
+    "workers": ("dibs.workers", "dibs.audit", *CLIENT),
+    "workers.patterns": ("dibs.workers", "dibs.interfaces.python", *CLIENT),  # they arrange work through the Python API
+    "undo": ("dibs.undo", "dibs.audit", *CLIENT),
+    "deploy": ("dibs.deploy", *CLIENT),
+    "land": ("dibs.land", "dibs.workers", *CLIENT),
+    "guards": ("dibs.guards", "dibs.deploy", "dibs.interfaces.agents", "dibs.shell", *CLIENT),  # each client's own half
+    "server": ("dibs.server", "dibs.guards", "dibs.land", "dibs.audit", *CLIENT),  # it answers hooks by their own code
+    "interfaces": ("dibs",),
     "demo": ("dibs",),
-    "patterns": ("dibs",),
-    "aio": ("dibs.doors",),
+    "aio": ("dibs.interfaces.python",),
+    "patterns": ("dibs.workers.patterns",),
     "__init__": ("dibs",),
-    "__main__": ("dibs.doors",),
+    "__main__": ("dibs.interfaces",),
 }
+PURE = (
+    "operations",
+    "ledger.state",
+    "ledger.attribution",
+)  # functions of their arguments: no clock, no file, no chance
 
 TESTING = "dibs.testing"  # for the tests of engines: no other room imports it, whatever it may import otherwise
 
@@ -89,8 +77,8 @@ COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a 
 
 # What goes up all the same: (module, what it imports). Each is a debt.
 UPWARD = {
-    ("dibs.session.catalogue", COMPUTED),
-    ("dibs.facts.shell.programs", COMPUTED),  # of its own folder: tests/facts/shell/test_programs.py calls them all
+    ("dibs.client.catalogue", COMPUTED),
+    ("dibs.shell.programs", COMPUTED),  # of its own folder: tests/shell/test_programs.py calls them all
 }
 
 # Modules by which the world gets in: an operation is a function of its transaction and its request alone.
@@ -139,9 +127,15 @@ def imports(source: str, module: str, *, package: bool = False, types: bool = Tr
             yield node.lineno, str(ast.literal_eval(first)) if first and known else COMPUTED
 
 
+def room_of(module: str) -> str:
+    """The room that a module belongs to: the longest one of the table that it is below."""
+    below = module.removeprefix("dibs").removeprefix(".") or "__init__"
+    return max((room for room in MAY_IMPORT if f"{below}.".startswith(f"{room}.")), key=len, default=below)
+
+
 def strays(source: str, module: str, *, package: bool = False) -> list[str]:
     """What a source imports or calls although its floor may not."""
-    room = module.split(".")[1] if "." in module else "__init__"
+    room = room_of(module)
     found = []
     for line, name in imports(source, module, package=package):
         root = name.split(".", maxsplit=1)[0]
@@ -152,9 +146,9 @@ def strays(source: str, module: str, *, package: bool = False) -> list[str]:
                 name == allowed or name.startswith(f"{allowed}.") for allowed in MAY_IMPORT[room]
             ):
                 found.append(f"{module}:{line} imports {name}")
-        elif room == "operations" and root in WORLD:
+        elif room in PURE and root in WORLD:
             found.append(f"{module}:{line} imports {name}")
-    if room == "operations" and any(f"{name}(" in source for name in WORLD_CALLS):
+    if room in PURE and any(f"{name}(" in source for name in WORLD_CALLS):
         found += [
             f"{module}:{node.lineno} calls {node.func.id}"
             for node in ast.walk(ast.parse(source))
@@ -179,7 +173,7 @@ def _sources() -> Iterator[tuple[Path, str, bool]]:
 def test_every_room_has_its_place_on_the_floors() -> None:
     rooms = {path.stem for path in (SRC / "dibs").iterdir() if path.suffix == ".py" or list(path.glob("*.py"))}
     assert rooms - set(MAY_IMPORT) == set(), "say in MAY_IMPORT what the new room may import"
-    assert {"doors", "operations", "stores", "facts", "lookout"} <= rooms
+    assert {"interfaces", "operations", "stores", "machine", "verify"} <= rooms
 
 
 def test_imports_go_down_the_floors_only() -> None:
@@ -194,21 +188,23 @@ def test_imports_go_down_the_floors_only() -> None:
         ("dibs.stores.sqlite.store", "from dibs import operations"),
         ("dibs.stores.sqlite.store", "from ...operations.claims import claim"),
         ("dibs.stores.sqlite.store", "import dibs"),
-        ("dibs.stores.sqlite.store", "def late():\n    import dibs.doors.cli"),
-        ("dibs.stores.sqlite.store", "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from dibs.lookout import verify"),
-        ("dibs.stores.sqlite.store", "__import__('dibs.doors')"),
+        ("dibs.stores.sqlite.store", "def late():\n    import dibs.interfaces.cli"),
+        ("dibs.stores.sqlite.store", "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from dibs.verify import checker"),
+        ("dibs.stores.sqlite.store", "__import__('dibs.interfaces')"),
         ("dibs.stores.sqlite.store", "import importlib\nimportlib.import_module(name)"),
-        ("dibs.facts.paths", "from dibs.stores import seam"),
-        ("dibs.operations.claims.grants", "from dibs.facts.clock import iso"),
+        ("dibs.machine.clock", "from dibs.stores import seam"),
+        ("dibs.ledger.state", "import os"),
+        ("dibs.ledger.attribution", "from dibs.ledger import ledger_files"),
+        ("dibs.operations.claims.grants", "from dibs.machine.clock import iso"),
         ("dibs.operations.claims.grants", "from dibs.stores import sqlite"),
         ("dibs.operations.claims.grants", "from dibs.stores import *"),
         ("dibs.operations.claims.grants", "import os.path"),
         ("dibs.operations.claims.grants", "from time import time"),
         ("dibs.operations.claims.grants", "text = open('x').read()"),
-        ("dibs.lookout.verify", "from dibs.operations.claims.grants import overlap"),
-        ("dibs.jsontext", "from dibs.facts import clock"),
-        ("dibs.doors.cli", "from dibs.testing.memory import MemoryStore"),
-        ("dibs.doors.cli", "from dibs import testing"),
+        ("dibs.verify.checker", "from dibs.operations.claims.grants import overlap"),
+        ("dibs.jsontext", "from dibs.machine import clock"),
+        ("dibs.interfaces.cli", "from dibs.testing.memory import MemoryStore"),
+        ("dibs.interfaces.cli", "from dibs import testing"),
         ("dibs.stores.sqlite.store", "from ...testing import conformance"),
         ("dibs.testing.memory", "from dibs.operations.claims import grants"),
     ],
@@ -220,15 +216,15 @@ def test_a_stray_import_is_found(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("dibs.stores.sqlite.store", "import os\nimport apsw\nfrom dibs.facts import clock\nfrom .seam import Head"),
+        ("dibs.stores.sqlite.store", "import os\nimport apsw\nfrom dibs.machine import clock\nfrom .seam import Head"),
         (
             "dibs.operations.claims.grants",
             "from dibs.stores import seam\nfrom dibs.stores.seam import Json\nimport bisect",
         ),
         ("dibs.operations.claims.grants", "from dibs import errors, jsontext\nfrom dibs.operations import overlap"),
-        ("dibs.lookout.verify", "from dibs.stores.seam import link_of"),
+        ("dibs.verify.checker", "from dibs.stores.seam import link_of"),
         ("dibs.testing.memory", "from dibs.stores.seam import Engine\nfrom dibs.testing import conformance"),
-        ("dibs.doors.cli", "from dibs import __version__\nfrom dibs.operations import claims\nprint()"),
+        ("dibs.interfaces.cli", "from dibs import __version__\nfrom dibs.operations import claims\nprint()"),
     ],
 )
 def test_an_import_that_goes_down_is_allowed(module: str, source: str) -> None:
@@ -238,13 +234,13 @@ def test_an_import_that_goes_down_is_allowed(module: str, source: str) -> None:
 # Who may know that there are several engines: what opens a store by its URL, and what starts, inspects and replaces a
 # Redis server on this machine. Everybody else has the seam.
 OPENERS = frozenset((
-    "dibs.storage.workspace_store", "dibs.storage.store_checks", "dibs.storage.redis_server",
-    "dibs.storage.redis_autostart", "dibs.storage.sqlite_fallback", "dibs.doors.cli.commands.up",
+    "dibs.stores.opening", "dibs.audit.store_checks", "dibs.stores.local_server",
+    "dibs.stores.autostart", "dibs.client.sqlite_fallback", "dibs.interfaces.cli.commands.up",
 ))  # fmt: skip
 BELOW = (
     "stores",
     "testing",
-    "facts",
+    "machine",
     "errors",
     "jsontext",
     "demo",
@@ -303,12 +299,12 @@ def test_nothing_above_the_seam_asks_which_engine_it_talks_to() -> None:
     ],
 )
 def test_a_question_about_the_engine_is_found(source: str) -> None:
-    assert engine_questions(source, "dibs.session.session")
-    assert engine_questions(source, "dibs.storage.workspace_store") == []
+    assert engine_questions(source, "dibs.client.session")
+    assert engine_questions(source, "dibs.stores.opening") == []
 
 
 # Rooms that run operations for others: they go by what an operation declares, never by its name.
-NAMELESS = ("session", "doors", "running", "reports", "storage")
+NAMELESS = ("audit", "client", "deploy", "guards", "interfaces", "land", "undo", "workers")
 
 
 def name_questions(source: str, module: str) -> list[str]:
@@ -353,10 +349,10 @@ def test_no_door_and_no_session_asks_for_an_operation_by_its_name() -> None:
     ],
 )
 def test_a_question_for_a_name_is_found(source: str) -> None:
-    assert name_questions(source, "dibs.session.session")
+    assert name_questions(source, "dibs.client.session")
 
 
-def test_only_facts_make_canonical_resources() -> None:
+def test_only_one_module_makes_canonical_resources() -> None:
     made = [
         f"{module}:{node.lineno}"
         for path, module, _ in _sources()
@@ -364,22 +360,22 @@ def test_only_facts_make_canonical_resources() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and _name(node.func) == "Canonical"
     ]
-    assert made, "facts/paths.py makes them"
-    assert [place for place in made if not place.startswith("dibs.facts.")] == []
+    assert made, "workspace/paths.py makes them"
+    assert [place for place in made if not place.startswith("dibs.workspace.paths:")] == []
 
 
 def test_the_hot_path_loads_nothing_dear() -> None:
     code = (
         "import sys\n"
         f"sys.path.insert(0, {str(SRC)!r})\n"
-        "import dibs.doors.cli\n"
+        "import dibs.interfaces.cli\n"
         f"print(*[name for name in {TOO_DEAR!r} if name in sys.modules])"
     )
     fresh = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False, timeout=60
     )
     assert fresh.returncode == 0, fresh.stderr
-    assert fresh.stdout.split() == [], "`python -X importtime -c 'import dibs.doors.cli'` shows who asked for it"
+    assert fresh.stdout.split() == [], "`python -X importtime -c 'import dibs.interfaces.cli'` shows who asked for it"
 
 
 def test_no_operation_imports_another_in_a_circle() -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from dibs.doors.http import openapi
-from dibs.doors.mcp import tools
+from dibs.interfaces.http import openapi
+from dibs.interfaces.mcp import tools
 from tests import wheel
 
 DESCRIBE = """
 import dibs, json, sys
-from dibs.doors.http import openapi
-from dibs.doors.mcp import tools
+from dibs.interfaces.http import openapi
+from dibs.interfaces.mcp import tools
 shown = {name: tool.as_json() for name, tool in tools.derived(every=True).items()}
 json.dump([dibs.__file__, openapi.description(), shown], sys.stdout)
 """
@@ -31,7 +31,7 @@ def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_wheel_has_the_types_and_no_file_of_schemas(wheel_file: Path) -> None:
     names = set(zipfile.ZipFile(wheel_file).namelist())
-    assert {"dibs/py.typed", "dibs/doors/python/methods.py", "dibs/doors/python/methods.pyi"} <= names
+    assert {"dibs/py.typed", "dibs/interfaces/python/methods.py", "dibs/interfaces/python/methods.pyi"} <= names
     assert not [name for name in names if name.endswith("schema.json")]
 
 

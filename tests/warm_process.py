@@ -7,8 +7,8 @@ the name of a process to be writable, and pidfd_open.
 One datagram on the socket is one order, with open files beside it:
 
     {"do": "dibs", …}    the command line; files: stdin, stdout, stderr, and where to say the pid and the exit status
-    {"do": "client", …}  a client of an agent, detached from here, that starts programs as its children (tests/doors/
-                         client.py is the same from a cold start); files: its stdin and stdout
+    {"do": "client", …}  a client of an agent, detached from here, that starts programs as its children
+                         (tests/interfaces/client.py is the same from a cold start); files: its stdin and stdout
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 NOT_LOADED = ("__init__", "__main__", "answers", "build", "bundle", "entry", "make_index")
 # Folders and files that few commands need. Their libraries take a second to load, and make every fork dearer.
-NO_COMMANDS = ("demo/", "doors/http/", "doors/mcp/", "doors/page/", "doors/serve/", "stores/redis/client.py",
-               "testing/")  # fmt: skip
+NO_COMMANDS = ("demo/", "interfaces/http/", "interfaces/mcp/", "interfaces/page/", "interfaces/serve/",
+               "stores/redis/client.py", "testing/")  # fmt: skip
 OTHERS = ("apsw", "calendar", "contextlib", "difflib", "hashlib", "shlex", "shutil", "tempfile", "tomllib",
           "tree_sitter", "tree_sitter_bash", "unicodedata", "zlib")  # fmt: skip
 LONGEST = 1 << 17  # bytes of an order
@@ -96,7 +96,7 @@ def end(run: Callable[[], int]) -> NoReturn:
 
 def command(words: list[str]) -> int:
     """The command line."""
-    from dibs.doors import cli
+    from dibs.interfaces import cli
 
     rename("dibs")
     sys.argv = words
@@ -104,8 +104,8 @@ def command(words: list[str]) -> int:
 
 
 def hook(words: list[str]) -> int:
-    """What doors/hooks/start/entry.py comes to."""
-    from dibs.doors.hooks.hook import leave, main
+    """What guards/start/entry.py comes to."""
+    from dibs.guards.hook import leave, main
 
     rename("python3")
     leave(main(words))
@@ -116,7 +116,7 @@ def hook(words: list[str]) -> int:
 
 def stand_in() -> Any:
     """The module of the one from a cold start, which stands alone."""
-    folder = str(Path(__file__).parent / "doors")
+    folder = str(Path(__file__).parent / "interfaces")
     if folder not in sys.path:
         sys.path.insert(0, folder)
     return importlib.import_module("client")

@@ -1,16 +1,16 @@
 """The files of the Claude Code plugin that are derived: its hooks, its version, its entry in the marketplace.
 
-The hooks are those of the settings that `dibs init` writes (doors/clients/claude), with another way to the launcher: a
-plugin may be installed for a user, so it looks whether there is a workspace, and whether the project's own settings
-guard already. Everything else below plugins/claude is written by hand.
+The hooks are those of the settings that `dibs init` writes (interfaces/agents/claude), with another way to the
+launcher: a plugin may be installed for a user, so it looks whether there is a workspace, and whether the project's own
+settings guard already. Everything else below plugins/claude is written by hand.
 """
 
 from __future__ import annotations
 
 import dibs
-from dibs.doors.clients import BEFORE, of
-from dibs.doors.install import jsonc, scripts
-from dibs.session import hook_script
+from dibs.interfaces.agents import BEFORE, of
+from dibs.interfaces.install import jsonc, scripts
+from dibs.workspace import hook_script
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dibs
-from dibs.doors.clients import STOP
-from dibs.doors.hooks import lifecycle, payload, tool_call
+from dibs import shell
 from dibs.errors import DibsError
-from dibs.facts import shell, workspace
+from dibs.guards import lifecycle, payload, tool_call
+from dibs.interfaces.agents import STOP
+from dibs.workspace import location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +45,7 @@ MAX_FILES = 3_000  # of the calls, made in the repository; a large tree of sourc
 COMMANDS_A_TURN = 100  # then the agent stops, and what it did not change is no longer claimed for it
 IGNORED = "build/\ndist/\nout/\ntarget/\nnode_modules/\n__pycache__/\n.venv/\n*.log\n"
 PROGRESS_S = 1.0
-HOOK = str(Path(dibs.__file__).parent / "doors" / "hooks" / "start" / "entry.py")
+HOOK = str(Path(dibs.__file__).parent / "guards" / "start" / "entry.py")
 
 
 class Corpus:
@@ -175,7 +176,7 @@ class Play:
         self._git("fetch", "-q")
         os.environ.update(HOME=str(home), CLAUDE_PROJECT_DIR=self.top)
         os.environ.pop("TMPDIR", None)
-        self.place = workspace.find(self.top, None)
+        self.place = location.find(self.top, None)
 
     def _git(self, *words: str) -> None:
         command = ["git", "-c", "core.hooksPath=/dev/null", *words]
@@ -218,7 +219,7 @@ class Play:
             return error
         return None
 
-    def _hook(self, sent: dict[str, Any], door: Callable[[payload.Event, workspace.Place], str]) -> None:
+    def _hook(self, sent: dict[str, Any], door: Callable[[payload.Event, location.Place], str]) -> None:
         event = payload.read("claude", "", sent)
         if event is not None:
             door(event, self.place)

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from dibs.doors.page import sign_in
+from dibs.interfaces.page import sign_in
 from tests.e2e.clients import browser
 
 TOP = Path(__file__).resolve().parent.parent

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dibs
-from dibs.facts import clock
+from dibs.machine import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

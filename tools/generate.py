@@ -1,15 +1,13 @@
 """`make generate`: writes the sources that are derived from the declarations of the operations.
 
 `operations/core/index.py` (which file declares which operation, so that a command loads only that one),
-`doors/cli/index.py` (the same for commands),
-`session/known_clients.py` (the clients, and what every call must know of all of them),
-`session/hook_dialects.py` (what the launcher says to each of them),
-`plugins/claude` (the hooks and the manifest of the Claude Code plugin, and the marketplace that has it),
-`operations/core/answer_keys.py` (the keys of each answer, for help and docstrings),
-`doors/python/methods.pyi`, `aio_methods.pyi` and `running/calls.pyi` (the types of the Python API's methods; stubs.py),
-each room's `requests.pyi` (the types of what the bodies of its operations get; requests.py),
-`docs/CLI.md`, `docs/ROLES.md` (who may what) and
-the tables of records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
+`interfaces/cli/index.py` (the same for commands), `workspace/known_clients.py` (the clients, and what every call must
+know of all of them), `workspace/hook_dialects.py` (what the launcher says to each of them), `plugins/claude` (the hooks
+and the manifest of the Claude Code plugin, and the marketplace that has it), `operations/core/answer_keys.py` (the keys
+of each answer, for help and docstrings), `interfaces/python/methods.pyi`, `aio_methods.pyi` and `workers/calls.pyi`
+(the types of the Python API's methods; stubs.py), each room's `requests.pyi` (the types of what the bodies of its
+operations get; requests.py), `docs/CLI.md`, `docs/ROLES.md` (who may what) and the tables of
+records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
 """
 
 from __future__ import annotations
@@ -20,14 +18,14 @@ from pathlib import Path
 from textwrap import wrap
 from typing import get_origin
 
-from dibs.doors.clients import make_index
+from dibs.client import catalogue
+from dibs.interfaces.agents import make_index
 from dibs.operations.core import answers as answers_
 from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
 from dibs.operations.core.answer_keys import KEYS
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import RANKS
-from dibs.session import catalogue
 from tools import claude_plugin, requests, stubs
 
 TYPE_CHECKING = False
@@ -75,12 +73,12 @@ def declared() -> dict[str, str]:
 
 def internal() -> dict[str, str]:
     """Which module declares which operation that only guards and other doors run."""
-    return _tables("INTERNAL", "operations", "reports")
+    return _tables("INTERNAL", "operations", "audit")
 
 
 def asking() -> dict[str, str]:
-    """Which module below reports/ declares which query."""
-    return _tables("QUERIES", "reports")
+    """Which module below audit/ and undo/ declares which query."""
+    return _tables("QUERIES", "audit", "undo")
 
 
 def _tables(table: str, *folders: str) -> dict[str, str]:
@@ -164,13 +162,13 @@ PAGE_WIDTH = 100  # columns of a help text in the document
 
 
 def commands() -> str:
-    """The text of doors/cli/index.py."""
+    """The text of interfaces/cli/index.py."""
     found: dict[str, str] = {}
     hidden = []
-    import dibs.doors.cli.commands
+    import dibs.interfaces.cli.commands
 
-    for file in sorted(Path(dibs.doors.cli.commands.__file__ or "").parent.glob("[!_]*.py")):
-        module = __import__(f"dibs.doors.cli.commands.{file.stem}", fromlist=["COMMAND"])
+    for file in sorted(Path(dibs.interfaces.cli.commands.__file__ or "").parent.glob("[!_]*.py")):
+        module = __import__(f"dibs.interfaces.cli.commands.{file.stem}", fromlist=["COMMAND"])
         found[module.COMMAND.name] = file.stem
         hidden += [module.COMMAND.name] if module.COMMAND.hidden else []
     lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(found.items()))
@@ -183,8 +181,8 @@ def commands() -> str:
 
 def page() -> str:
     """The text of docs/CLI.md: every command's help."""
-    from dibs.doors.cli import command
-    from dibs.doors.cli import help as helps
+    from dibs.interfaces.cli import command
+    from dibs.interfaces.cli import help as helps
 
     parts = [
         "# Commands\n\nMade from the declarations by `make generate`; `dibs help COMMAND` prints the same.\n\n"
@@ -224,7 +222,7 @@ def tables(page: str) -> str:
 
 def files() -> dict[str, str]:
     """Every generated file under the project's top, with its text."""
-    from dibs.doors.cli import index as cli_index
+    from dibs.interfaces.cli import index as cli_index
     from dibs.operations.core import index as known
 
     known.FILES.clear()  # the help pages are found through it, and an operation may have moved
@@ -240,15 +238,15 @@ def files() -> dict[str, str]:
     cli_index.COMMANDS.update(scope["COMMANDS"])
     cli_index.HIDDEN = scope["HIDDEN"]
     return {
-        "src/dibs/doors/cli/index.py": made,
+        "src/dibs/interfaces/cli/index.py": made,
         "src/dibs/operations/core/index.py": index(),
         "src/dibs/operations/core/answer_keys.py": answer_table(KEYS),
-        "src/dibs/doors/python/methods.pyi": stubs.methods(),
-        "src/dibs/doors/python/aio_methods.pyi": stubs.aio_methods(),
-        "src/dibs/running/calls.pyi": stubs.calls(),
+        "src/dibs/interfaces/python/methods.pyi": stubs.methods(),
+        "src/dibs/interfaces/python/aio_methods.pyi": stubs.aio_methods(),
+        "src/dibs/workers/calls.pyi": stubs.calls(),
         **requests.files(),
-        "src/dibs/session/known_clients.py": make_index.text(),
-        "src/dibs/session/hook_dialects.py": make_index.dialects(),
+        "src/dibs/workspace/known_clients.py": make_index.text(),
+        "src/dibs/workspace/hook_dialects.py": make_index.dialects(),
         **claude_plugin.files(),
         "docs/CLI.md": page(),
         "docs/ROLES.md": roles(),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 120  # of a line, as the formatter has it
 TOP = Path(dibs.__file__).parent
-FOLDERS = ("operations", "reports")  # below dibs, where operations and queries are declared
+FOLDERS = ("operations", "audit", "undo")  # below dibs, where operations and queries are declared
 KEYWORDS = frozenset(("class", "for"))  # of Python that are names of fields: their class has another form
 
 TYPES = {

@@ -1,16 +1,17 @@
 """The types of what binds declarations at run time, as stubs for type checkers and editors.
 
-`doors/python/methods.pyi` has the methods of the Python API, `aio_methods.pyi` those for asyncio, `running/calls.pyi`
-the ones that a worker needs, as a protocol: a program below the doors knows no door. They are committed, so that an
-editor finds them in a checkout and a review sees each change of the API; `make generate` writes them.
+`interfaces/python/methods.pyi` has the methods of the Python API, `aio_methods.pyi` those for asyncio,
+`workers/calls.pyi` the ones that a worker needs, as a protocol: a program below the doors knows no door. They are
+committed, so that an editor finds them in a checkout and a review sees each change of the API; `make generate` writes
+them.
 """
 
 from __future__ import annotations
 
-from dibs.doors.python import binder
-from dibs.doors.python.aio_methods import AsyncMethods
-from dibs.doors.python.methods import Methods
-from dibs.session import catalogue
+from dibs.client import catalogue
+from dibs.interfaces.python import binder
+from dibs.interfaces.python.aio_methods import AsyncMethods
+from dibs.interfaces.python.methods import Methods
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +35,10 @@ class {name}:
     """{text}"""
 
 {methods}'''
-PLAIN = """from dibs.doors.python.binder import Path
-from dibs.doors.python.claim import Claim"""
-COROUTINES = """from dibs.doors.python.aio import ClaimRequest
-from dibs.doors.python.binder import Path"""
+PLAIN = """from dibs.interfaces.python.binder import Path
+from dibs.interfaces.python.claim import Claim"""
+COROUTINES = """from dibs.interfaces.python.aio import ClaimRequest
+from dibs.interfaces.python.binder import Path"""
 
 # The operations that workers and their heartbeats call.
 WORKERS = (
@@ -55,10 +56,10 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias
 
+from dibs.client.session import Session
 from dibs.operations.core.answers import (
 {answers})
 from dibs.operations.core.call import Call
-from dibs.session.session import Session
 
 Path: TypeAlias = str | PathLike[str]
 
@@ -80,12 +81,12 @@ class Calls(Protocol):
 
 
 def methods() -> str:
-    """The text of doors/python/methods.pyi."""
+    """The text of interfaces/python/methods.pyi."""
     return _class(Methods, PLAIN, "Claim", is_async=False)
 
 
 def aio_methods() -> str:
-    """The text of doors/python/aio_methods.pyi."""
+    """The text of interfaces/python/aio_methods.pyi."""
     return _class(AsyncMethods, COROUTINES, "ClaimRequest", is_async=True)
 
 
@@ -106,7 +107,7 @@ def _class(owner: type, imports: str, handle: str, *, is_async: bool) -> str:
 
 
 def calls() -> str:
-    """The text of running/calls.pyi."""
+    """The text of workers/calls.pyi."""
     used = [catalogue.operation(name) for name in WORKERS]
     return CALLS.format(answers=_imports(used), methods="".join(_method(operation, "") for operation in used))
 

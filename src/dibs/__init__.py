@@ -12,11 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs import aio as aio
     from dibs import patterns as patterns
-    from dibs.doors.python.claim import Claim as Claim
-    from dibs.doors.python.work import work as work
-    from dibs.doors.python.workspace import Workspace as Workspace
-    from dibs.doors.python.workspace import init as init
-    from dibs.doors.python.workspace import open as open
     from dibs.errors import Busy as Busy
     from dibs.errors import Conflict as Conflict
     from dibs.errors import Deadlock as Deadlock
@@ -31,7 +26,12 @@ if TYPE_CHECKING:
     from dibs.errors import Order as Order
     from dibs.errors import Quota as Quota
     from dibs.errors import Unavailable as Unavailable
-    from dibs.running.worker import Permanent as Permanent
+    from dibs.interfaces.python.claim import Claim as Claim
+    from dibs.interfaces.python.work import work as work
+    from dibs.interfaces.python.workspace import Workspace as Workspace
+    from dibs.interfaces.python.workspace import init as init
+    from dibs.interfaces.python.workspace import open as open
+    from dibs.workers.worker import Permanent as Permanent
 
 _WAY_IN = ("Claim", "Workspace", "init", "open")
 _MODULES = {"aio": "dibs.aio", "patterns": "dibs.patterns"}
@@ -45,11 +45,11 @@ _ERRORS = (
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used."""
     if name in _WAY_IN:
-        from dibs.doors.python import workspace
+        from dibs.interfaces.python import workspace
 
         return getattr(workspace, name)
     if name in _WORK:
-        from dibs.doors.python import work
+        from dibs.interfaces.python import work
 
         return getattr(work, name)
     if name in _ERRORS:

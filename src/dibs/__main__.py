@@ -1,5 +1,5 @@
 """`python -m dibs`, the same as the command `dibs`."""
 
-from dibs.doors.cli import entry
+from dibs.interfaces.cli import entry
 
 entry()

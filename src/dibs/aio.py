@@ -1,7 +1,7 @@
-"""`import dibs.aio`: the Python API for asyncio under the name that people import. doors/python/aio.py has it."""
+"""`import dibs.aio`: the Python API for asyncio under the name that people import. interfaces/python/aio.py has it."""
 
 from __future__ import annotations
 
-from dibs.doors.python.aio import AsyncClaim, AsyncWorkspace, open
+from dibs.interfaces.python.aio import AsyncClaim, AsyncWorkspace, open
 
 __all__ = ["AsyncClaim", "AsyncWorkspace", "open"]

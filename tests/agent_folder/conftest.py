@@ -1,11 +1,11 @@
-"""The scratch workspace of tests/shell.py, with a home-made `.agent` folder."""
+"""The scratch workspace of tests/scratch.py, with a home-made `.agent` folder."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.doors.agent_folder import Agents
-from tests.shell import Shell, repo, shell
+from tests.interfaces.agent_folder import Agents
+from tests.scratch import Shell, repo, shell
 
 __all__ = ["agents", "repo", "scripts", "shell"]
 

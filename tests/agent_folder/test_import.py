@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.agent_folder import OWN, OWN_BOOT, TOOLS, Agents, ago, seconds_left
-from tests.shell import DIBS, Shell
+from tests.interfaces.agent_folder import OWN, OWN_BOOT, TOOLS, Agents, ago, seconds_left
+from tests.scratch import DIBS, Shell
 
 # --- taking over
 

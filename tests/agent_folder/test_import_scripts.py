@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dibs.agent_folder.files import Registry
-from tests.doors.agent_folder import TOOLS, Agents, ago, seconds_left
+from tests.interfaces.agent_folder import TOOLS, Agents, ago, seconds_left
 
 # --- claim_task.sh
 

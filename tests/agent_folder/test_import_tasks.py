@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.doors.agent_folder import Agents, ago
-from tests.doors.repository import DIBS, Repository
+from tests.interfaces.agent_folder import Agents, ago
+from tests.interfaces.repository import DIBS, Repository
 
 
 def put(agents: Agents, state: str, task: str, text: str = "") -> Path:

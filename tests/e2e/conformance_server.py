@@ -21,19 +21,19 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 import dibs
-from dibs.doors.mcp.http import IDENTITY, Endpoint
-from dibs.doors.mcp.server import Door
-from dibs.facts import workspace
+from dibs.interfaces.mcp.http import IDENTITY, Endpoint
+from dibs.interfaces.mcp.server import Door
 from dibs.server.host import Host
 from dibs.server.identity import Identity
 from dibs.server.requests import Requests
+from dibs.workspace import location
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mcp.server.lowlevel import Server
 
-    from dibs.doors.mcp.server import Context
+    from dibs.interfaces.mcp.server import Context
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
@@ -217,7 +217,7 @@ class Fixtures(Door):
 
 async def serve(folder: str) -> None:
     """Serve until stdin is closed."""
-    host = Host(workspace.find(folder, None))
+    host = Host(location.find(folder, None))
     endpoint = Endpoint(Requests(host), make=Fixtures)
 
     class Known:

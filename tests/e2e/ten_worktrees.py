@@ -19,8 +19,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
 
-from tests.running.landing_repo import LandingRepo
-from tests.shell import DIBS
+from tests.land.landing_repo import LandingRepo
+from tests.scratch import DIBS
 
 AGENTS, CHANGES = 10, 5
 CONFLICTING = 1  # the number of the change of each agent that conflicts with what has landed since it began

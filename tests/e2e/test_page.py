@@ -16,13 +16,13 @@ import pytest
 
 import dibs
 from benchmarks import watching
-from dibs.doors.page import sign_in
-from dibs.reports import audit
-from dibs.session.session import Session
-from tests.doors.http.web import Server
-from tests.doors.overwritten_file import BEFORE, overwritten
+from dibs.audit import check as audit
+from dibs.client.session import Session
+from dibs.interfaces.page import sign_in
 from tests.e2e.clients import browser as browsers
 from tests.e2e.clients.install import program
+from tests.interfaces.http.web import Server
+from tests.interfaces.overwritten_file import BEFORE, overwritten
 from tests.stores.redis_server import free_port
 
 pytestmark = pytest.mark.clients
@@ -375,7 +375,7 @@ def test_a_viewer_sees_all_and_may_do_nothing(opened: Opened, workspace: Any, tm
     window.see("may look", "#toast")
     # whoever sends it all the same is refused by the server, in its words
     reply = window.page.evaluate(
-        "async () => { const id = localStorage.getItem('dibs.session'); const r = await fetch(`/s/${id}/v1/kill`, "
+        "async () => { const id = localStorage.getItem('dibs.client'); const r = await fetch(`/s/${id}/v1/kill`, "
         "{method: 'POST', headers: {'content-type': 'application/json', 'x-dibs-page': '1'}, "
         "body: JSON.stringify({agent: 'ada', why: 'no'})}); return r.status; }"
     )

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import dibs
-from tests.doors.http.web import Server
 from tests.e2e.clients.tmux import Pane
+from tests.interfaces.http.web import Server
 from tests.stores.redis_server import free_port
 
 pytestmark = pytest.mark.clients

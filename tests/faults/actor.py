@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 import dibs
+from dibs.client import catalogue
+from dibs.client.session import Session
 from dibs.errors import DibsError
-from dibs.facts import clock, processes
+from dibs.machine import clock, processes
 from dibs.operations.claims import endings, grants, waiters
 from dibs.operations.core import index
 from dibs.operations.core.call import Call
 from dibs.operations.tasks import pulls
-from dibs.session import catalogue
-from dibs.session.session import Session
 from dibs.stores.sqlite import store
 from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.wakes import Wakes
@@ -41,7 +41,7 @@ grants.SWEEP_ONE_IN = 1  # the same statements at every moment, so that the poin
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.doors.python.workspace import Workspace
+    from dibs.interfaces.python.workspace import Workspace
 
 
 # --- points: where a process can be hurt

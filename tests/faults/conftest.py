@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.repository import Repository
 from tests.faults.kit import Dice, Nursery, World, size
+from tests.interfaces.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

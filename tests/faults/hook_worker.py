@@ -14,19 +14,19 @@ import tempfile
 import time
 from typing import IO
 
-from dibs.doors.hooks import audit, briefing, hook, lifecycle, shell_guard, tool_call
-from dibs.facts import patches
-from dibs.facts.git import effects
-from dibs.facts.git import queries as git
+from dibs.git import effects
+from dibs.git import queries as git
+from dibs.guards import audit, briefing, hook, lifecycle, shell_call, tool_call
 from dibs.operations.guards import audits, edit_guard
 from dibs.operations.guards import shell_guard as guards_shell_guard
+from dibs.shell import patches
 from dibs.stores.sqlite import store
 
 LOADED = (
     audit,
     briefing,
     lifecycle,
-    shell_guard,
+    shell_call,
     tool_call,
     git,
     effects,

@@ -17,15 +17,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dibs.doors import cli
+from dibs.client.session import Session
 from dibs.errors import ERRORS, DibsError
-from dibs.facts import clock
-from dibs.lookout.verify import verify_store
+from dibs.interfaces import cli
+from dibs.machine import clock
 from dibs.operations.core.call import Call
-from dibs.session.session import Session
 from dibs.stores.seam import Event, read_event
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite.store import SqliteStore
+from dibs.verify.checker import verify_store
 from tests.canonical import canonical
 
 if TYPE_CHECKING:

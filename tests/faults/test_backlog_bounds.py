@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dibs.client import catalogue
+from dibs.client.session import Session
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import Call
 from dibs.operations.tasks import batches
 from dibs.operations.upkeep.sweeps import DUE_PER_SWEEP
-from dibs.session import catalogue
-from dibs.session.session import Session
 from tests.canonical import canonical
 from tests.faults.kit import size
 
@@ -137,7 +137,7 @@ def test_a_message_to_many_agents(caller: Caller) -> None:
 
 
 def test_a_sweep_takes_one_step_of_one_job(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dibs.session import long_jobs as carrying
+    from dibs.client import job_loop as carrying
 
     tops = [f"top{number}" for number in range(5)]
     for top in tops:

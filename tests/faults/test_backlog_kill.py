@@ -23,7 +23,7 @@ CALLER = """
 import os, signal, sys
 import dibs
 from dibs.operations.core import long_jobs
-from dibs.session import long_jobs as steps
+from dibs.client import job_loop as steps
 long_jobs.RECORDS_PER_STEP = steps.RECORDS_PER_STEP = {step}
 left = [2]
 def die(*_):
@@ -50,8 +50,8 @@ def start(world: World, fields: dict[str, Any]) -> None:
 
 
 def _add(world: World, specs: list[dict[str, Any]]) -> None:
+    from dibs.client.session import Session
     from dibs.operations.core.call import Call
-    from dibs.session.session import Session
 
     session = Session(str(world.folder), None)
     session.run(batches.ADD, Call(session.config.policy, agent="judge"), {"tasks": specs})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.session import config
+from dibs.workspace import config
 from tests.faults.claim_model import Model
 from tests.faults.kit import Dice, World, size
 from tests.stores.redis_server import ALWAYS, Machine, running

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.errors import Fenced, Held
-from dibs.facts import clock
+from dibs.machine import clock
 from tests.faults.kit import SOON, Dice, World, size
 from tests.waiting import in_time
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.repository import Repository
 from tests.faults.test_disk import fill_up, small_disk
+from tests.interfaces.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.doors.repository import ENTRY, LIMIT, Answer, Client, Repository
 from tests.faults.kit import size
+from tests.interfaces.repository import ENTRY, LIMIT, Answer, Client, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.doors.repository import ENTRY, LIMIT, PATIENCE, Repository, is_gone
 from tests.faults.kit import Dice, size
+from tests.interfaces.repository import ENTRY, LIMIT, PATIENCE, Repository, is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow
 
-SAMPLES = Path(__file__).parents[1] / "doors" / "clients" / "samples"
+SAMPLES = Path(__file__).parents[1] / "interfaces" / "agents" / "samples"
 WORKER = Path(__file__).with_name("hook_worker.py")
 THERE = "/work-tree/repo"
 HELD = ("hello.py", "claimed.py", "sub.py")

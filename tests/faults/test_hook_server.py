@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.doors.hook_port import bash_script
-from tests.doors.repository import HOOK, Repository
+from dibs.server.hook_port import bash_script
 from tests.faults.kit import SOON, size
+from tests.interfaces.repository import HOOK, Repository
 from tests.server.hook_server import Server, through
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from tests.doors.repository import Answer, Client
+    from tests.interfaces.repository import Answer, Client
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.repository import Repository
 from tests.faults.kit import size
+from tests.interfaces.repository import Repository
 from tests.waiting import until
 
 if TYPE_CHECKING:

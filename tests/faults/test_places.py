@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.errors import Unavailable
-from dibs.facts import filesystems
+from dibs.machine import filesystems
 from dibs.stores.sqlite import store
 from tests.faults.kit import PATIENCE, World
 
@@ -104,10 +104,10 @@ def digests(world: World) -> dict[str, str]:
 # Everything is imported while the interpreter's own files may still be read; then root becomes nobody.
 STRANGER = """
 import difflib, encodings.ascii, encodings.latin_1, importlib, os, pkgutil, sys, tomllib
-import dibs.doors, dibs.facts, dibs.operations, dibs.stores
-from dibs.doors.cli import main
-served = ("dibs.doors.http", "dibs.doors.mcp", "dibs.doors.page", "dibs.doors.serve")  # slow, and no command here
-for package in (dibs.doors, dibs.facts, dibs.operations, dibs.stores):
+import dibs.interfaces, dibs.machine, dibs.operations, dibs.stores
+from dibs.interfaces.cli import main
+served = ("dibs.interfaces.http", "dibs.interfaces.mcp", "dibs.interfaces.page", "dibs.interfaces.serve")  # slow
+for package in (dibs.interfaces, dibs.machine, dibs.operations, dibs.stores):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not found.name.startswith(served):
             importlib.import_module(found.name)

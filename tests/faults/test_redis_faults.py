@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Busy, DibsError, Held, Unavailable
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.redis import epoch, scripts
 from dibs.stores.redis.clock_pace import Pace
 from dibs.stores.redis.plain_socket import PlainWire
@@ -557,7 +557,7 @@ def test_an_outcome_that_stays_unknown_is_told_as_that_and_settled_by_the_reques
 def test_a_transaction_that_was_paused_beyond_what_the_server_remembers_is_not_sent_again(
     proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dibs.facts import clock
+    from dibs.machine import clock
 
     store = opened(proxy.url, timeout=3.0)
     store.run(lambda tx: tx.put("warm", 1))

@@ -15,8 +15,8 @@ import pytest
 
 import dibs
 from dibs.errors import Busy, Fenced, Held, Unavailable
-from dibs.facts import clock
-from dibs.session import config
+from dibs.machine import clock
+from dibs.workspace import config
 from tests.faults.kit import PATIENCE, ROOT, Dice, World, size
 from tests.stores.redis_server import ALWAYS, EVERYSEC, Machine, Server, running
 

@@ -15,8 +15,8 @@ import apsw
 import pytest
 
 import dibs
-from dibs.lookout.verify import verify_store
 from dibs.stores.seam import read_event
+from dibs.verify.checker import verify_store
 from tests.faults.kit import DIBS, PATIENCE, ROOT, Dice, size
 from tests.stores.redis_server import Server
 

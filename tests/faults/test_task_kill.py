@@ -17,7 +17,7 @@ import apsw
 import pytest
 
 from dibs.errors import Fenced, NotFound
-from dibs.facts import clock
+from dibs.machine import clock
 from tests.faults.kit import PATIENCE, ROOT, SOON, Actor, Dice, World, size
 from tests.waiting import in_time
 

@@ -6,7 +6,7 @@ AGENTS = "tests/operations/agents/test_agents.py"
 BACKLOG = "tests/operations/core/test_backlog.py"
 BELIEFS = "tests/operations/agents/test_beliefs.py"
 BOUNDS = "tests/faults/test_backlog_bounds.py"
-MEMORIES = "tests/session/test_memories.py"
+MEMORIES = "tests/client/test_memories.py"
 MESSAGES = "tests/operations/messages/test_messages.py"
 NAMES = "tests/operations/agents/test_names.py"
 ROLES = "tests/operations/agents/test_roles.py"
@@ -18,9 +18,9 @@ ROWS = (
     ("departures._one", "never if _has_it",
      f"{AGENTS}::test_what_its_parent_holds_itself_is_not_held_twice_when_a_subagent_ends"),
     ("presence._boot", "replace call told -> None",
-     "tests/doors/hooks/test_hooks_edits.py::test_a_workers_briefing_says_that_it_is_one_and_what_that_means"),
+     "tests/guards/test_hooks_edits.py::test_a_workers_briefing_says_that_it_is_one_and_what_that_means"),
     ("_with_names", "never if Held",
-     "tests/doors/hooks/test_people.py::test_the_plan_of_an_undo_says_that_it_would_be_refused_and_what_a_person_can_do"),
+     "tests/guards/test_people.py::test_the_plan_of_an_undo_says_that_it_would_be_refused_and_what_a_person_can_do"),
     # tasks in mind
     ("beliefs.tasks", "drop call append",
      f"{BELIEFS}::test_a_task_in_mind_that_another_has_is_named_with_its_holder_and_never_as_had"),
@@ -58,7 +58,7 @@ ROWS = (
     ("presence._asks", "replace tuple orchestrator -> ('', $1.2)",
      "tests/operations/core/test_authority.py::test_an_agent_may_stop_its_own_subagents_and_neither_itself_nor_its_parent"),
     ("roles._use", "always if bans",
-     "tests/doors/hooks/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does"),
+     "tests/guards/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does"),
     ("forgotten.some", "never ifexp KILLED_LIFE_MS",
      "tests/operations/agents/test_forgetting.py::test_what_still_refers_to_an_agent_keeps_it"),
     ("forgotten.some", "drop filter KILLED_LIFE_MS",
@@ -89,7 +89,7 @@ ROWS = (
     ("speech.refusal", "always ifexp within", f"{SPEECH}::test_an_agents_shell_cannot_speak_as_another_agent"),
     ("shells_of", "drop operand get", f"{SPEECH}::test_what_a_program_starts_is_no_agents_shell"),
     ("_by_holder", "drop operand all_covered",
-     "tests/doors/hooks/test_hooks.py::test_what_was_lost_and_is_claimed_again_is_not_told_any_more"),
+     "tests/guards/test_hooks.py::test_what_was_lost_and_is_claimed_again_is_not_told_any_more"),
     # Names
     ("names.give", "always assign ==",
      f"{NAMES}::test_no_two_agents_of_a_workspace_share_a_name_however_many_there_are"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 ALERTS = "tests/operations/alerts/test_alerts.py"
 MACHINE = "tests/operations/alerts/test_alert_machine.py"
-SENT = "tests/session/test_alerts.py"
-PLACES = "tests/doors/test_alert_places.py::test_each_kind_is_raised_once_is_seen_in_every_place_and_clears_by_itself"
+SENT = "tests/client/test_alerts.py"
+PLACES = (
+    "tests/interfaces/test_alert_places.py::test_each_kind_is_raised_once_is_seen_in_every_place_and_clears_by_itself"
+)
 EACH = f"{ALERTS}::test_each_kind_is_raised_once_seen_everywhere_and_cleared_by_itself"
 
 ROWS = (
@@ -43,9 +45,9 @@ ROWS = (
     # somebody always looks
     ("_sleep", "drop call step", f"{SENT}::test_who_waits_for_something_else_finds_an_agent_dead"),
     ("_sleep", "replace call min -> $1", f"{SENT}::test_who_waits_looks_every_two_seconds"),
-    ("upkeep.step", "replace call start alert_delivery -> $0.0.deliver($1, $2, 1)",
+    ("rounds.step", "replace call start alert_delivery -> $0.0.deliver($1, $2, 1)",
      f"{SENT}::test_a_waiter_leaves_the_sending_to_another_process_and_is_served_while_a_receiver_drips"),
-    ("upkeep.step", "drop call start alert_delivery",
+    ("rounds.step", "drop call start alert_delivery",
      f"{SENT}::test_who_waits_for_a_few_seconds_looks_and_has_alerts_delivered"),
     ("alert_delivery._posted", "drop argument beneath call join",
      f"{SENT}::test_a_receiver_that_drips_is_given_up_at_the_deadline_of_the_whole_exchange"),
@@ -61,5 +63,5 @@ ROWS = (
      f"{SENT}::test_a_command_that_hangs_is_ended_with_all_that_it_started"),
     ("config_work._text", "never operand webhook", f"{SENT}::test_a_webhook_elsewhere_needs_tls"),
     # the lookout
-    ("_on_alert_raised", "never if #3", "tests/lookout/test_verify.py::test_an_alert_is_raised_once_and_ends_once"),
+    ("_on_alert_raised", "never if #3", "tests/verify/test_verify.py::test_an_alert_is_raised_once_and_ends_once"),
 )  # fmt: skip

@@ -8,8 +8,8 @@ CLAIMS = "tests/operations/claims/test_claims.py"
 CONTRACT = "tests/operations/core/test_contract.py"
 LISTINGS = "tests/operations/core/test_listings.py"
 NAMES = "tests/operations/agents/test_names.py"
-ODD = "tests/doors/python/test_odd_values.py"
-VERIFY = "tests/running/test_task_verify.py"
+ODD = "tests/interfaces/python/test_odd_values.py"
+VERIFY = "tests/workers/test_task_verify.py"
 
 ROWS = (
     ("entry._write", "drop operand _rank_refusal",

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-CALLS = "tests/doors/mcp/test_calls.py"
-PYTHON = "tests/doors/python/test_python.py"
+CALLS = "tests/interfaces/mcp/test_calls.py"
+PYTHON = "tests/interfaces/python/test_python.py"
 
-WAYS = "tests/doors/python/test_ways_in.py"
-HTTP = "tests/doors/mcp/test_http.py"
-ACCESS = "tests/doors/http/test_access.py"
-ADVISED = "tests/doors/test_advised_commands.py"
+WAYS = "tests/interfaces/python/test_ways_in.py"
+HTTP = "tests/interfaces/mcp/test_http.py"
+ACCESS = "tests/interfaces/http/test_access.py"
+ADVISED = "tests/interfaces/test_advised_commands.py"
 
 ROWS = (
     # a program in an agent's shell speaks for that agent, and takes nobody's place
     ("_speech_refusal", "never operand PROGRAM boots",
-     "tests/doors/python/test_agents_shell.py::test_it_cannot_open_a_workspace_as_another_agent"),
+     "tests/interfaces/python/test_agents_shell.py::test_it_cannot_open_a_workspace_as_another_agent"),
     ("entry._write", "drop assign process",
-     "tests/doors/python/test_agents_shell.py::test_as_its_own_agent_it_takes_nobody_s_place"),
+     "tests/interfaces/python/test_agents_shell.py::test_as_its_own_agent_it_takes_nobody_s_place"),
     ("shells_of", "never ifexp session",
-     "tests/doors/python/test_agents_shell.py::test_an_agent_of_another_workspace_binds_nobody_here"),
+     "tests/interfaces/python/test_agents_shell.py::test_an_agent_of_another_workspace_binds_nobody_here"),
     # the branch's code is no person; a credential goes where this machine chose
     ("Lander._environment", "drop name SHELL_OF",
-     "tests/running/test_landing.py::test_the_check_calls_dibs_with_the_rank_of_the_branch_s_agent_whoever_lands"),
+     "tests/land/test_landing.py::test_the_check_calls_dibs_with_the_rank_of_the_branch_s_agent_whoever_lands"),
     ("token_for", "drop operand #2",
      "tests/server/test_far.py::test_a_credential_of_the_environment_goes_to_no_server_that_only_the_config_names"),
     # a server of another workspace is none of ours
     ("SocketLink.run", "never operand Invalid",
-     "tests/doors/serve/test_process.py::test_a_copy_of_a_served_workspace_asks_its_own_store_and_doctor_says_that_it_is_a_copy"),
+     "tests/interfaces/serve/test_process.py::test_a_copy_of_a_served_workspace_asks_its_own_store_and_doctor_says_that_it_is_a_copy"),
     # a command that dibs advises runs nothing else
     ("errors.quoted", "always ifexp replace",
      f"{ADVISED}::test_the_command_that_a_refusal_advises_takes_every_name_as_one_word"),
@@ -38,52 +38,52 @@ ROWS = (
     ("check_agent_id", "never if startswith #2", f"{ADVISED}::test_no_id_begins_with_a_dash"),
     # what cannot be checked is refused; what is not held begins no block; an empty name is nobody's
     ("hook.run", "replace call main -> $0($1) if $1 else 0",
-     "tests/doors/hooks/test_hooks.py::test_a_hook_that_names_no_client_or_a_wrong_one_refuses"),
+     "tests/guards/test_hooks.py::test_a_hook_that_names_no_client_or_a_wrong_one_refuses"),
     ("Workspace.ask_for", "drop call withdraw",
-     "tests/session/test_interrupted_waits.py::test_an_interrupt_of_a_with_leaves_no_claim_in_a_process_that_continues"),
+     "tests/client/test_interrupted_waits.py::test_an_interrupt_of_a_with_leaves_no_claim_in_a_process_that_continues"),
     ("Claim.__exit__", "drop call _leave",
-     "tests/session/test_interrupted_waits.py::test_an_interrupt_of_a_with_leaves_no_claim_in_a_process_that_continues"),
+     "tests/client/test_interrupted_waits.py::test_an_interrupt_of_a_with_leaves_no_claim_in_a_process_that_continues"),
     ("Claim.__enter__", "drop call check", f"{WAYS}::test_a_claim_that_was_released_begins_no_block"),
     ("Workspace.__init__", "never if AGENT", f"{WAYS}::test_an_empty_name_is_not_another_agent"),
     ("Workspace.ask_for", "drop call close",
-     "tests/doors/python/test_ways_in.py::test_a_call_that_a_close_ends_leaves_the_store_closed"),
+     "tests/interfaces/python/test_ways_in.py::test_a_call_that_a_close_ends_leaves_the_store_closed"),
     ("Workspace.ask_for", "always if _calls",
-     "tests/doors/python/test_ways_in.py::test_a_call_that_a_close_ends_leaves_the_store_open_that_a_later_call_opened"),
+     "tests/interfaces/python/test_ways_in.py::test_a_call_that_a_close_ends_leaves_the_store_open_that_a_later_call_opened"),
     ("ask_for.told", "drop raise _ClosedError",
      f"{WAYS}::test_a_call_that_waits_ends_when_another_thread_closes_the_workspace"),
     # an option is no value
     ("parse._option", "never operand _is_option",
-     "tests/doors/cli/test_cli.py::test_an_option_is_never_the_value_of_another_one[words0]"),
+     "tests/interfaces/cli/test_cli.py::test_an_option_is_never_the_value_of_another_one[words0]"),
     ("Renewals._attend", "drop call renew_all",
-     "tests/doors/python/test_renewal.py::test_a_claim_in_a_with_outlives_its_ttl"),
+     "tests/interfaces/python/test_renewal.py::test_a_claim_in_a_with_outlives_its_ttl"),
     ("Renewals._lose", "replace attribute lost -> $0.on_lost",
-     "tests/doors/python/test_renewal.py::test_a_claim_that_is_taken_away_is_noticed"),
+     "tests/interfaces/python/test_renewal.py::test_a_claim_that_is_taken_away_is_noticed"),
     ("AsyncClaim.__aenter__", "always if live",
-     "tests/doors/python/test_aio.py::test_a_claim_that_was_released_is_not_asked_about_in_the_event_loop"),
+     "tests/interfaces/python/test_aio.py::test_a_claim_that_was_released_is_not_asked_about_in_the_event_loop"),
     ("AsyncWorkspace._whole", "drop call _to_its_end #1",
-     "tests/doors/python/test_aio.py::test_a_cancelled_wait_leaves_the_queue_at_once"),
+     "tests/interfaces/python/test_aio.py::test_a_cancelled_wait_leaves_the_queue_at_once"),
     ("_granted.undo", "drop call release",
-     "tests/doors/python/test_aio.py::test_a_grant_in_the_moment_of_the_cancellation_is_given_back"),
+     "tests/interfaces/python/test_aio.py::test_a_grant_in_the_moment_of_the_cancellation_is_given_back"),
     ("update_loop.update", "always if beneath except Conflict",
-     "tests/doors/cli/test_state_cli.py::test_the_story_of_the_lost_update_ends_well"),
+     "tests/interfaces/cli/test_state_cli.py::test_the_story_of_the_lost_update_ends_well"),
     ("main._say", "never if _is_closed_pipe",
-     "tests/doors/cli/test_cli.py::test_a_reader_that_goes_away_ends_a_command_quietly"),
+     "tests/interfaces/cli/test_cli.py::test_a_reader_that_goes_away_ends_a_command_quietly"),
     ("hook._answer", "never if _calls_us",
-     "tests/doors/clients/test_cursor.py::test_through_claude_s_hooks_nothing_is_said_or_claimed_where_its_own_settings_guard"),
+     "tests/interfaces/agents/test_cursor.py::test_through_claude_s_hooks_nothing_is_said_or_claimed_where_its_own_settings_guard"),
     ("payload.read", "drop assign split",
-     "tests/doors/clients/test_hook_samples.py::test_a_sample_is_read_for_what_it_is"),
+     "tests/interfaces/agents/test_hook_samples.py::test_a_sample_is_read_for_what_it_is"),
     ("todo._passing", "drop operand all",
-     "tests/doors/install/test_doctor_guards.py::test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks"),
+     "tests/interfaces/install/test_doctor_guards.py::test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks"),
     ("init._passing", "never if cache",
-     "tests/doors/install/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
+     "tests/interfaces/install/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
     ("until_signalled", "always if containing expr sleep",
-     "tests/doors/cli/test_long_running.py::test_a_signal_ends_the_loop_whatever_the_step_handles"),
+     "tests/interfaces/cli/test_long_running.py::test_a_signal_ends_the_loop_whatever_the_step_handles"),
     ("terminal.clean", "replace listcomp _spelt -> $2",
-     "tests/doors/cli/test_terminal.py::test_what_an_agent_wrote_is_neither_markup_nor_an_escape"),
+     "tests/interfaces/cli/test_terminal.py::test_what_an_agent_wrote_is_neither_markup_nor_an_escape"),
     ("rich_table", "replace name Text beneath call Text _shortened -> Text.from_markup",
-     "tests/doors/cli/test_terminal.py::test_what_an_agent_wrote_is_neither_markup_nor_an_escape"),
+     "tests/interfaces/cli/test_terminal.py::test_what_an_agent_wrote_is_neither_markup_nor_an_escape"),
     ("dispatch.finish", "never ifexp NO",
-     "tests/doors/cli/test_cli.py::test_ok_says_the_same_as_the_exit_code_when_a_boot_finds_a_loss"),
+     "tests/interfaces/cli/test_cli.py::test_ok_says_the_same_as_the_exit_code_when_a_boot_finds_a_loss"),
     ("run.once", "drop call tidy",
      f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
     # tools of MCP
@@ -96,7 +96,7 @@ ROWS = (
     ("Notices._of", "drop assign _mail",
      f"{CALLS}::test_mail_and_changed_rules_are_told_once_with_whatever_is_called_next"),
     ("HIDDEN_FIELDS", "drop constant #2",
-     "tests/doors/mcp/test_tools.py::test_no_tool_runs_a_command_writes_a_file_or_takes_a_process_of_the_model_s_choice"),
+     "tests/interfaces/mcp/test_tools.py::test_no_tool_runs_a_command_writes_a_file_or_takes_a_process_of_the_model_s_choice"),
     ("Far.who", "never compare beneath boolop within", f"{HTTP}::test_an_agent_s_credential_speaks_for_that_agent"),
     ("Far.who", "never if containing set agent",
      f"{HTTP}::test_two_clients_with_one_credential_that_name_no_session_are_two_agents"),
@@ -106,17 +106,17 @@ ROWS = (
     ("credentials.enter", "never operand role #1",
      f"{HTTP}::test_no_model_has_a_person_s_rank_whatever_its_credential"),
     ("_counting", "drop call check",
-     "tests/doors/mcp/test_serve.py::test_every_method_and_every_route_is_refused_as_soon_as_the_credential_is_revoked"),
+     "tests/interfaces/mcp/test_serve.py::test_every_method_and_every_route_is_refused_as_soon_as_the_credential_is_revoked"),
     ("Bearers.identity", "replace call _look -> raise Unauthorized(why='unknown')",
      f"{ACCESS}::test_a_new_credential_passes_however_many_wrong_ones_come_from_its_address"),
     ("Bearers._look", "always if _next",
      f"{ACCESS}::test_strangers_share_their_looks_into_the_store_and_a_new_credential_its_own"),
     ("Endpoint.__call__", "replace call AuthenticatedUser -> None",
-     "tests/doors/mcp/test_http.py::test_a_session_belongs_to_the_credential_that_opened_it"),
+     "tests/interfaces/mcp/test_http.py::test_a_session_belongs_to_the_credential_that_opened_it"),
     ("callers.named", "drop if containing return HOOK",
-     "tests/doors/mcp/test_http.py::test_a_subagent_is_told_from_the_agent_whose_credential_it_uses"),
+     "tests/interfaces/mcp/test_http.py::test_a_subagent_is_told_from_the_agent_whose_credential_it_uses"),
     ("_before_other", "replace call put -> $0.0.FOLDER",
-     "tests/doors/hooks/test_own_tools.py::test_a_call_of_an_own_tool_is_noted_with_its_agent_until_it_is_over"),
+     "tests/guards/test_own_tools.py::test_a_call_of_an_own_tool_is_noted_with_its_agent_until_it_is_over"),
     ("mcp_entries.merged", "always ifexp plain",
-     "tests/doors/install/test_mcp_entries.py::test_a_server_of_our_name_that_is_somebody_else_s_is_left_alone"),
+     "tests/interfaces/install/test_mcp_entries.py::test_a_server_of_our_name_that_is_somebody_else_s_is_left_alone"),
 )  # fmt: skip

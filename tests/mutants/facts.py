@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-CONTENTS = "tests/facts/test_contents.py"
-CORPUS = "tests/facts/test_deploycommands.py"
-FILES = "tests/facts/test_ledgers.py"
-PATTERNS = "tests/facts/test_patterns.py"
-SWEPT = "tests/doors/install/test_swept.py"
+CONTENTS = "tests/ledger/test_contents.py"
+CORPUS = "tests/shell/test_deploycommands.py"
+FILES = "tests/ledger/test_ledgers.py"
+PATTERNS = "tests/workspace/test_patterns.py"
+SWEPT = "tests/interfaces/install/test_swept.py"
 
 ROWS = (
     # what looks like a pattern protects what it says, or is refused
@@ -25,8 +25,8 @@ ROWS = (
     ("is_racy", "never operand CTIME_TICK_NS",
      f"{CONTENTS}::test_a_file_that_was_written_within_a_tick_before_a_look_may_change_unseen"),
     # Paths and processes
-    ("refuse_network", "never if NETWORK", "tests/facts/test_filesystems.py"),
-    ("processes.alive", "replace boolop ZX -> $0", "tests/facts/test_processes.py"),
-    ("workspace.Place.__init__", "drop boolop shared",
+    ("refuse_network", "never if NETWORK", "tests/machine/test_filesystems.py"),
+    ("processes.alive", "replace boolop ZX -> $0", "tests/machine/test_processes.py"),
+    ("location.Place.__init__", "drop boolop shared",
      f"{SWEPT}::test_a_record_that_was_swept_away_is_missed_and_never_begun_anew_by_itself[rm]"),
 )  # fmt: skip

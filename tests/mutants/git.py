@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-SYNC = "tests/facts/git/test_gitsync.py"
-OTHERS = "tests/doors/hooks/test_commits_of_others.py"
-REMOVED = "tests/doors/hooks/test_removed_trees.py"
-MERGES = "tests/doors/hooks/test_merges.py"
-HOOKS = "tests/doors/test_git_hooks.py"
-SUBMODULES = "tests/doors/hooks/test_submodules.py"
-ODD = "tests/doors/hooks/test_odd_names.py"
-NUMBERS = "tests/doors/hooks/test_migrations.py"
-UNDONE = "tests/doors/hooks/test_undo_of_commands.py"
+SYNC = "tests/git/test_gitsync.py"
+OTHERS = "tests/guards/test_commits_of_others.py"
+REMOVED = "tests/guards/test_removed_trees.py"
+MERGES = "tests/guards/test_merges.py"
+HOOKS = "tests/guards/test_git_hooks.py"
+SUBMODULES = "tests/guards/test_submodules.py"
+ODD = "tests/guards/test_odd_names.py"
+NUMBERS = "tests/guards/test_migrations.py"
+UNDONE = "tests/guards/test_undo_of_commands.py"
 
 ROWS = (
     # what counts, from wherever
@@ -43,7 +43,7 @@ ROWS = (
     ("check_push", "never if containing expr _check_dropped",
      f"{HOOKS}::test_a_push_over_another_agents_commit_is_refused_on_any_branch"),
     ("push_look.begin", "drop call _remember",
-     "tests/session/test_push_look.py::test_the_first_push_past_the_hook_of_a_clone_is_noticed_whoever_looks_first"),
+     "tests/client/test_push_look.py::test_the_first_push_past_the_hook_of_a_clone_is_noticed_whoever_looks_first"),
     # a merge that is under way
     ("_merging", "never if containing assign BY",
      f"{MERGES}::test_the_files_of_a_conflict_are_held_for_the_agent_that_merges"),
@@ -59,24 +59,24 @@ ROWS = (
     ("restore._spelled", "replace call next -> $2", f"{ODD}::test_restore_writes_the_file_of_that_name_and_no_other"),
     ("_numbered_twin", "drop return _refuse", f"{NUMBERS}::test_the_second_migration_of_a_number_is_refused"),
     ("Look.names", "drop filter isprintable",
-     "tests/doors/hooks/test_odd_names.py::test_a_file_of_an_odd_name_is_moved_to_another_name_or_deleted_and_not_made"),
+     "tests/guards/test_odd_names.py::test_a_file_of_an_odd_name_is_moved_to_another_name_or_deleted_and_not_made"),
     ("_in_tree", "drop operand _numbered_twin beneath boolop _claims_first",
      f"{NUMBERS}::test_a_claim_in_the_same_command_gives_no_second_migration_of_a_number"),
     ("migrations.refusal", "drop operand token", f"{NUMBERS}::test_the_second_migration_of_a_number_is_refused"),
     ("_comes_back", "never return alive",
-     "tests/doors/hooks/test_hooks.py::test_one_session_in_two_processes_goes_on_in_the_first_when_the_second_is_dead"),
+     "tests/guards/test_hooks.py::test_one_session_in_two_processes_goes_on_in_the_first_when_the_second_is_dead"),
     ("config.load", "replace assign error -> raise",
-     "tests/doors/hooks/test_hooks.py::test_a_config_that_is_not_valid_shuts_nobody_out_and_frees_nobody"),
+     "tests/guards/test_hooks.py::test_a_config_that_is_not_valid_shuts_nobody_out_and_frees_nobody"),
     # what is kept
     ("working_tree._tree", "drop call settle",
      f"{REMOVED}::test_what_was_uncommitted_in_a_removed_tree_is_listed_told_and_restored"),
     ("ledger_files._settle", "never if isdir", f"{REMOVED}::test_a_ledger_of_an_earlier_version_is_carried_over"),
     ("restores._restore", "drop call note_restored",
-     "tests/doors/hooks/test_removed_trees.py::test_it_is_restored_by_its_path_in_this_tree_or_in_the_removed_one"),
+     "tests/guards/test_removed_trees.py::test_it_is_restored_by_its_path_in_this_tree_or_in_the_removed_one"),
     ("tool_call.after", "drop call _finish_inside",
-     "tests/doors/hooks/test_submodules.py::test_a_commit_inside_a_submodule_ends_the_claims_on_what_it_has"),
+     "tests/guards/test_submodules.py::test_a_commit_inside_a_submodule_ends_the_claims_on_what_it_has"),
     ("merging.reported", "never ifexp CONFLICT unmerged",
-     "tests/doors/hooks/test_merges.py::test_the_files_of_a_conflict_that_git_does_not_continue_are_held_until_it_is_resolved"),
+     "tests/guards/test_merges.py::test_the_files_of_a_conflict_that_git_does_not_continue_are_held_until_it_is_resolved"),
     ("removed_trees._removed", "drop call end",
      f"{REMOVED}::test_what_was_uncommitted_in_a_removed_tree_is_listed_told_and_restored"),
     ("removed_trees._removed", "drop operand since",

@@ -7,11 +7,11 @@ COMMANDS = "tests/operations/guards/test_commands.py"
 COMMITS = "tests/operations/guards/test_commits.py"
 DEPLOYS = "tests/operations/guards/test_deploys.py"
 EDITS = "tests/operations/guards/test_edits.py"
-HEADS = "tests/doors/hooks/test_hooks_git.py::test_a_script_that_moves_head_is_noticed_and_told"
-OWN = "tests/doors/hooks/test_own_work.py"
+HEADS = "tests/guards/test_hooks_git.py::test_a_script_that_moves_head_is_noticed_and_told"
+OWN = "tests/guards/test_own_work.py"
 LINES = "tests/operations/guards/test_ledger.py"
 RULES = "tests/operations/guards/test_deploys.py"
-SITUATIONS = "tests/doors/hooks/test_situations.py"
+SITUATIONS = "tests/guards/test_situations.py"
 SPEECH = "tests/operations/agents/test_speech.py"
 WHOSE = "tests/operations/guards/test_attribution.py"
 
@@ -69,13 +69,13 @@ ROWS = (
      f"{LINES}::test_what_changes_long_after_an_edit_is_no_formatter_s"),
     ("State._changed", "never assign usual formats",
      f"{OWN}::test_a_formatter_that_adds_words_is_told_once_and_what_it_made_has_to_be_read"),
-    ("ledger._is_plain", "drop operand SURE is_named",
+    ("state._is_plain", "drop operand SURE is_named",
      f"{LINES}::test_what_is_plainly_its_owners_own_work_is_told_to_nobody"),
-    ("ledger._is_plain", "replace name all -> any",
+    ("state._is_plain", "replace name all -> any",
      f"{LINES}::test_what_is_plainly_its_owners_own_work_is_told_to_nobody"),
     ("changes._one", "drop operand #3 beneath if agent",
      "tests/operations/guards/test_changes.py::test_what_one_of_several_owners_certainly_changed_is_told_to_the_others"),
-    ("working_tree.unfinished", "replace unaryop beneath boolop has -> len($0) < len(owners)",
+    ("shared_tree.unfinished", "replace unaryop beneath boolop has -> len($0) < len(owners)",
      "tests/operations/guards/test_commands.py::test_a_sweep_over_work_that_may_be_the_callers_or_anothers_is_refused"),
     # whose unfinished work
     ("owners_after", "drop return beneath if is_clean", f"{LINES}::test_owners_after_each_kind_of_change"),
@@ -133,7 +133,7 @@ ROWS = (
      f"{CHANGES}::test_a_remedy_is_told_only_to_an_agent_to_which_it_is_granted"),
     ("whose", "always if holder", f"{CHANGES}::test_a_remedy_is_told_only_to_an_agent_to_which_it_is_granted"),
     ("violations", "replace compare unattributed -> $0 == 'violated'",
-     "tests/reports/test_check.py::test_14_a_change_under_the_holder_is_named_until_the_path_is_settled"),
+     "tests/audit/test_check.py::test_14_a_change_under_the_holder_is_named_until_the_path_is_settled"),
     # whose work it is while others are there
     ("_died", "drop assign closed", f"{LINES}::test_the_calls_of_an_agent_whose_process_is_gone_ended_with_it"),
     ("survey", "drop call _bury",
@@ -173,9 +173,9 @@ ROWS = (
      f"{OWN}::test_a_claim_in_the_same_command_excuses_a_write_only_if_the_write_depends_on_it"),
     ("_claims_first", "replace call _unseen -> None",
      f"{OWN}::test_a_claim_in_the_same_command_is_no_excuse_for_a_write_over_what_was_not_read"),
-    ("shell_guard._decided", "replace listcomp _write -> [$0.0($0.1, '') for $1 in $2 if $0.2.1 not in $0.2.0.0]",
+    ("shell_call._decided", "replace listcomp _write -> [$0.0($0.1, '') for $1 in $2 if $0.2.1 not in $0.2.0.0]",
      f"{OWN}::test_what_a_command_claims_and_then_writes_is_its_own_edit"),
-    ("shell_guard._note", "drop call add",
+    ("shell_call._note", "drop call add",
      f"{OWN}::test_a_program_that_a_command_starts_in_another_working_tree_is_its_agents"),
     ("_audit", "drop call _end_unmade",
      f"{OWN}::test_a_file_that_a_command_made_and_removed_is_free_again_when_it_is_over"),
@@ -220,7 +220,7 @@ ROWS = (
     ("attribution._suspects", "drop assign announced",
      f"{SITUATIONS}::test_an_edit_that_the_person_declined_does_not_hide_what_another_does"),
     ("shell_guard._forbidden", "replace call refusal_to_speak -> None",
-     "tests/doors/hooks/test_situations.py::test_a_shell_that_would_speak_for_another_agent_is_refused"),
+     "tests/guards/test_situations.py::test_a_shell_that_would_speak_for_another_agent_is_refused"),
     # The guards
     ("_not_explicit", "drop operand BY",
      "tests/operations/guards/test_strict.py::test_which_claims_of_ones_own_are_explicit"),
@@ -229,18 +229,18 @@ ROWS = (
     ("edit_guard._take", "replace argument True -> False",
      f"{EDITS}::test_a_refused_agent_is_told_once_when_the_path_is_free_and_gets_no_claim"),
     ("attribution.judge", "drop operand how agent",
-     "tests/doors/hooks/test_own_work.py::test_an_agent_that_continues_a_fresh_edit_with_the_same_words_did_it"),
+     "tests/guards/test_own_work.py::test_an_agent_that_continues_a_fresh_edit_with_the_same_words_did_it"),
     ("shell_guard._may_be", "never unaryop beneath ifexp overlap",
      f"{COMMANDS}::test_an_unreadable_target_is_refused_while_others_hold_files_here"),
     ("shell_guard._may_be", "always call any",
      f"{COMMANDS}::test_a_target_of_which_the_folder_is_known_is_refused_only_where_others_hold_something_there"),
     ("_instead", "drop filter beneath comprehension paths",
      f"{COMMANDS}::test_a_sweep_over_files_of_others_is_refused_with_the_list_and_the_safe_command"),
-    ("working_tree._moved", "drop operand main",
+    ("shared_tree._moved", "drop operand main",
      f"{COMMANDS}::test_a_claim_by_hand_is_at_work_in_the_main_working_tree_and_a_name_in_none"),
-    ("working_tree.refusal", "replace call _moved -> None",
+    ("shared_tree.refusal", "replace call _moved -> None",
      f"{COMMANDS}::test_another_branch_is_refused_while_others_hold_files_in_that_working_tree"),
-    ("working_tree.rewritten", "always operand is_at_work",
+    ("shared_tree.rewritten", "always operand is_at_work",
      f"{COMMANDS}::test_commits_of_an_agent_at_work_stay_and_those_of_one_that_is_gone_do_not_matter"),
     ("_stashed", "drop filter seen", f"{COMMANDS}::test_a_stash_belongs_to_whoever_was_let_make_it"),
     ("shell_guard._hold", "drop call give_back",
@@ -252,7 +252,7 @@ ROWS = (
     ("_running_commands", "drop return beneath if SHELL",
      f"{COMMANDS}::test_a_git_command_in_the_way_is_for_a_moment_and_a_claim_by_hand_is_not"),
     ("_edit", "drop call _give_back",
-     "tests/doors/hooks/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
+     "tests/guards/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
     ("commit_guard._committed", "always ifexp BY",
      f"{COMMITS}::test_a_commit_releases_only_the_familys_edit_claims_whose_file_is_what_was_committed"),
     ("commit_guard._committed", "drop call _settle", f"{COMMITS}::test_a_commit_settles_what_was_lost_before"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-ACCESS = "tests/doors/http/test_access.py"
+ACCESS = "tests/interfaces/http/test_access.py"
 CREDENTIALS = "tests/operations/agents/test_credentials.py"
-EVENTS = "tests/doors/http/test_events.py"
-PROCESS = "tests/doors/serve/test_process.py"
-REQUESTS = "tests/doors/http/test_requests.py"
+EVENTS = "tests/interfaces/http/test_events.py"
+PROCESS = "tests/interfaces/serve/test_process.py"
+REQUESTS = "tests/interfaces/http/test_requests.py"
 
 NOT_ANOTHERS = f"{CREDENTIALS}::test_an_agents_credential_speaks_for_it_and_its_subagents_only"
 NOT_WITHOUT = f"{CREDENTIALS}::test_an_unknown_a_revoked_and_an_expired_credential_do_nothing"
@@ -66,7 +66,7 @@ ROWS = (
     ("is_single_decision", "never if QUICK_ITEMS",
      f"{REQUESTS}::test_a_claim_of_thousands_of_paths_is_refused_at_once_and_no_other_caller_waits_for_it"),
     ("_make_known", "always if typed",
-     "tests/doors/mcp/test_far.py::test_the_credential_says_whose_a_call_is_that_names_nobody"),
+     "tests/interfaces/mcp/test_far.py::test_the_credential_says_whose_a_call_is_that_names_nobody"),
     ("Operations.__call__", "never if POST", NO_EFFECT),
     ("Operations.__call__", "drop call check_type", f"{ACCESS}::test_anything_but_json_is_refused"),
     ("_Get.__call__", "never if GET", f"{ACCESS}::test_what_only_reads_takes_no_other_method"),
@@ -95,12 +95,12 @@ ROWS = (
     ("Wire._begin", "never if containing assign call_at",
      f"{PROCESS}::test_a_slow_second_request_on_a_connection_is_cut_off_too"),
     ("Mounted.stop", "drop call cancel",
-     "tests/doors/mcp/test_serve.py::test_a_server_that_ends_answers_the_calls_that_wait_and_ends_its_streams"),
+     "tests/interfaces/mcp/test_serve.py::test_a_server_that_ends_answers_the_calls_that_wait_and_ends_its_streams"),
     ("Operations.__call__", "never if query_string",
      f"{ACCESS}::test_an_agents_credential_is_no_way_to_speak_for_another_by_body_header_or_query"),
     # the log's check
     ("on_made", "never if _live",
-     "tests/lookout/test_verify_credentials.py::test_a_credential_is_made_once_and_revoked_once"),
+     "tests/verify/test_verify_credentials.py::test_a_credential_is_made_once_and_revoked_once"),
     ("on_registered", "drop call add",
-     "tests/lookout/test_verify_credentials.py::test_a_machine_without_a_live_credential_registers_nobody"),
+     "tests/verify/test_verify_credentials.py::test_a_machine_without_a_live_credential_registers_nobody"),
 )  # fmt: skip

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-LAUNCHER = "tests/doors/install/test_launcher.py"
-SWEPT = "tests/doors/install/test_swept.py"
+LAUNCHER = "tests/interfaces/install/test_launcher.py"
+SWEPT = "tests/interfaces/install/test_swept.py"
 
 ROWS = (
     ("committed.missing", "replace boolop _of -> not $0",
-     "tests/doors/install/test_doctor_guards.py::test_following_doctors_order_commits_everything_that_init_wrote"),
+     "tests/interfaces/install/test_doctor_guards.py::test_following_doctors_order_commits_everything_that_init_wrote"),
     ("probe.attempt", "always ifexp REFUSED",
-     "tests/doors/install/test_doctor_guards.py::test_a_hook_that_lets_a_killed_agent_pass_is_an_error"),
+     "tests/interfaces/install/test_doctor_guards.py::test_a_hook_that_lets_a_killed_agent_pass_is_an_error"),
     ("launcher.put", "replace call write IGNORE -> ''",
      f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
     ("launcher.mend", "drop return beneath if OWN",
      f"{SWEPT}::test_a_workspace_of_an_older_dibs_gets_its_copies_with_the_next_call"),
     ("launcher.mend", "never if why_temporary",
-     "tests/doors/install/test_doctor_guards.py::test_a_dibs_that_was_moved_is_said_where_this_one_may_not_take_its_place"),
+     "tests/interfaces/install/test_doctor_guards.py::test_a_dibs_that_was_moved_is_said_where_this_one_may_not_take_its_place"),
     ("_HOOK", 'text \' && "$python" -I -c \\\'import dibs\\\' 2>/dev/null\' -> \'; then false; fi; if false\'',
      f"{SWEPT}::test_a_hook_finds_a_dibs_that_an_upgrade_moved_by_its_interpreter_and_names_it_anew"),
     # The launcher, where git has taken it away
@@ -26,5 +26,5 @@ ROWS = (
     ("githooks.CALL", "text '$(git rev-parse --git-common-dir)/dibs/hook' -> ''",
      f"{LAUNCHER}::test_git_hooks_find_the_copy_below_gits_directory"),
     ("probe.attempt", "never if #5",
-     "tests/doors/install/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
+     "tests/interfaces/install/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
 )  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 QUEUE = "tests/operations/landing/test_queue.py"
 CONFLICTS = "tests/operations/landing/test_conflicts.py"
-LANDING = "tests/running/test_landing.py"
-LOCKS = "tests/running/test_landing_locks.py"
-PLACES = "tests/running/test_landing_places.py"
+LANDING = "tests/land/test_landing.py"
+LOCKS = "tests/land/test_landing_locks.py"
+PLACES = "tests/land/test_landing_places.py"
 
 ROWS = (
     ("lander._mine", "drop operand turn", f"{QUEUE}::test_a_stale_lander_is_refused_at_every_step"),
@@ -41,5 +41,5 @@ ROWS = (
     ("Drain.step", "replace call append beneath except DibsError -> raise",
      f"{PLACES}::test_a_server_lands_on_every_branch_that_has_a_queue"),
     ("run.once", "replace call reread -> ''",
-     "tests/running/test_sweep_watch.py::test_a_change_of_the_config_counts_at_the_next_sweep"),
+     "tests/workers/test_sweep_watch.py::test_a_change_of_the_config_counts_at_the_next_sweep"),
 )  # fmt: skip

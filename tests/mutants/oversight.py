@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-CHECK = "tests/reports/test_check.py"
-MAP = "tests/reports/test_map.py"
+CHECK = "tests/audit/test_check.py"
+MAP = "tests/audit/test_map.py"
 SETTLEMENTS = "tests/operations/oversight/test_settlements.py"
-STATS = "tests/reports/test_stats.py"
-FOLD = "tests/reports/test_fold.py"
+STATS = "tests/audit/test_stats.py"
+FOLD = "tests/audit/test_fold.py"
 
 # fmt: off
 ROWS = (
@@ -18,10 +18,10 @@ ROWS = (
      f"{SETTLEMENTS}::test_an_agent_may_not_settle"),
     ("settlements._settle", "drop call delete",
      f"{CHECK}::test_13_a_killed_agent_is_named_until_it_is_revived_or_settled"),
-    ("audit._shown", "never if containing subscript settled",
+    ("check._shown", "never if containing subscript settled",
      f"{CHECK}::test_13_a_killed_agent_is_named_until_it_is_revived_or_settled"),
     # a check that could not look is not green
-    ("audit._shown", "replace compare FAIL -> $0 != $1.0",
+    ("check._shown", "replace compare FAIL -> $0 != $1.0",
      f"{CHECK}::test_a_check_that_cannot_look_is_unknown_and_not_green"),
     # what is mended is green
     ("_deployed", "drop assign unsynced", f"{CHECK}::test_16_an_unverified_deploy_is_named_until_a_later_one_is_good"),
@@ -44,6 +44,6 @@ ROWS = (
     ("History.__init__", "drop constant push",
      f"{CHECK}::test_15_a_commit_and_a_push_past_the_guard_are_named_until_they_are_settled"),
     ("record_of", "always if is_settled",
-     "tests/session/test_log_archives.py::test_a_person_settles_a_lost_archive_and_the_log_says_so"),
+     "tests/client/test_log_archives.py::test_a_person_settles_a_lost_archive_and_the_log_says_so"),
 )
 # fmt: on

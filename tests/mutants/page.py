@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-FILES = "tests/doors/page/test_files.py"
-SESSIONS = "tests/doors/page/test_sessions.py"
+FILES = "tests/interfaces/page/test_files.py"
+SESSIONS = "tests/interfaces/page/test_sessions.py"
 
 OWN_PAGE = f"{SESSIONS}::test_a_change_by_cookie_needs_the_own_origin_and_the_header"
 NOWHERE_ELSE = f"{SESSIONS}::test_a_cookie_counts_nowhere_but_below_its_own_session"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-HELD = "tests/running/test_held_command.py"
-VERIFY = "tests/running/test_task_verify.py"
-WORK = "tests/running/test_work.py"
-WORKER = "tests/running/test_worker.py"
+HELD = "tests/workers/test_held_command.py"
+VERIFY = "tests/workers/test_task_verify.py"
+WORK = "tests/workers/test_work.py"
+WORKER = "tests/workers/test_worker.py"
 
 ROWS = (
     ("verification._run", "drop call _end",

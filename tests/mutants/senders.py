@@ -16,7 +16,7 @@ OTHER = f"{LINK}::test_a_process_of_another_machine_than_the_caller_s_is_refused
 HERE = f"{LINK}::test_a_process_of_the_server_s_own_machine_is_its_connection_s_or_none"
 REPORT = f"{LINK}::test_what_a_far_caller_reports_is_of_its_own_place_and_told_in_its_own_name[agent]"
 FORGED = f"{LINK}::test_a_forged_content_is_written_nowhere"
-RESTORE = "tests/reports/test_restore.py::test_nothing_is_restored_below_git_s_folder_or_over_dibs_own_files"
+RESTORE = "tests/undo/test_restore.py::test_nothing_is_restored_below_git_s_folder_or_over_dibs_own_files"
 HOOKS = "tests/server/test_far_hooks.py"
 GUARDED = f"{HOOKS}::test_edits_and_commands_elsewhere_are_guarded_and_reported_in_that_agent_s_name[lea-words1]"
 
@@ -75,7 +75,7 @@ ROWS = (
     ("push_reports.PUSHED", "replace call Field by -> $0('by', 'raw', 'whom git names', default='')",
      f"{LINK}::test_a_push_is_reported_in_the_reporter_s_name_and_in_words_of_git"),
     ("mailbox.post", "drop operand #3", f"{LINK}::test_reports_of_one_caller_do_not_fill_another_s_inbox"),
-    ("landing_wait.wait_for", "drop assign is",
+    ("land.wait.wait_for", "drop assign is",
      "tests/server/test_far.py::test_an_agents_credential_queues_a_branch_and_leaves_the_landing_to_others"),
     ("commit_guard._committed", "drop assign accused",
      f"{LINK}::test_a_commit_that_a_far_caller_reports_accuses_no_agent_of_another_credential[agent-mallory]"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-PORT = "tests/doors/hook_port/test_port.py"
+PORT = "tests/server/hook_port/test_port.py"
 FAULTS = "tests/faults/test_hook_server.py"
 
 ROWS = (
@@ -30,7 +30,7 @@ ROWS = (
      f"{PORT}::test_a_request_with_a_newline_at_its_end_is_sent_in_two_packets_and_no_more"),
     # a kept ledger is what its file says
     ("catch_up", "always return length",
-     "tests/doors/hook_port/test_kept_ledgers.py::test_a_ledger_that_was_changed_in_place_is_read_again"),
+     "tests/server/hook_port/test_kept_ledgers.py::test_a_ledger_that_was_changed_in_place_is_read_again"),
     ("KeptTree.give_back", "drop call _take_back",
-     "tests/doors/hook_port/test_kept_ledgers.py::test_what_a_hook_only_assumed_is_not_kept"),
+     "tests/server/hook_port/test_kept_ledgers.py::test_what_a_hook_only_assumed_is_not_kept"),
 )  # fmt: skip

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-ANEW = "tests/doors/hooks/test_ledger_anew.py"
-AUDIT = "tests/doors/hooks/test_hooks_audit.py"
+ANEW = "tests/guards/test_ledger_anew.py"
+AUDIT = "tests/guards/test_hooks_audit.py"
 CONTRACT = "tests/operations/core/test_contract.py"
-HOOKS = "tests/doors/hooks/test_boot_beliefs.py"
-HOOKS_2 = "tests/doors/hooks/test_hooks_edits.py"
-MEMORIES = "tests/session/test_memories.py"
-ODD = "tests/doors/python/test_odd_values.py"
-PYTHON = "tests/doors/python/test_python.py"
-SECOND = "tests/doors/hooks/test_second_look.py"
+HOOKS = "tests/guards/test_boot_beliefs.py"
+HOOKS_2 = "tests/guards/test_hooks_edits.py"
+MEMORIES = "tests/client/test_memories.py"
+ODD = "tests/interfaces/python/test_odd_values.py"
+PYTHON = "tests/interfaces/python/test_python.py"
+SECOND = "tests/guards/test_second_look.py"
 SIMULATION = "tests/simulation/test_ledger.py"
-SWEPT = "tests/doors/install/test_swept.py"
-WAITS = "tests/session/test_interrupted_waits.py"
+SWEPT = "tests/interfaces/install/test_swept.py"
+WAITS = "tests/client/test_interrupted_waits.py"
 
 ROWS = (
     ("taken_by", "drop operand renewed",
-     "tests/doors/python/test_aio.py::test_a_cancelled_call_gives_back_what_it_took_and_nothing_that_the_agent_had"),
+     "tests/interfaces/python/test_aio.py::test_a_cancelled_call_gives_back_what_it_took_and_nothing_that_the_agent_had"),
     ("taken_by", "never ifexp next",
-     "tests/session/test_interrupted_waits.py::test_an_interrupt_of_a_finish_gives_the_next_task_back_and_the_finished_one_stays[task done]"),
+     "tests/client/test_interrupted_waits.py::test_an_interrupt_of_a_finish_gives_the_next_task_back_and_the_finished_one_stays[task done]"),
     # what is granted is answered
     ("note_claim", "replace tuple Unavailable -> $0",
-     "tests/doors/cli/test_cli.py::test_a_claim_in_a_repository_without_a_working_tree_is_answered"),
+     "tests/interfaces/cli/test_cli.py::test_a_claim_in_a_repository_without_a_working_tree_is_answered"),
     # the files to read before acting
     ("memory_files._part", "never if _is_newest_first",
      f"{MEMORIES}::test_of_a_long_file_with_its_newest_entries_first_the_top_is_told"),
@@ -33,11 +33,11 @@ ROWS = (
     ("env_beliefs._is_word", "replace boolop LONGEST -> bool($0.1.1)",
      f"{HOOKS}::test_an_environment_that_makes_no_sense_is_no_belief"),
     ("content_backup.save", "replace name #2 beneath return saved -> []",
-     "tests/doors/cli/test_restore.py::test_what_a_holder_had_in_its_file_is_kept_when_its_claim_is_taken_away"),
+     "tests/interfaces/cli/test_restore.py::test_what_a_holder_had_in_its_file_is_kept_when_its_claim_is_taken_away"),
     # request fields are what their kinds say
     ("read_fields.request", "drop operand internal", f"{CONTRACT}::test_what_is_internal_cannot_be_said_from_outside"),
     ("read_fields._commit", "replace ifexp commit -> $0.0.0 if True else $2",
-     "tests/doors/cli/test_cli.py::test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it"),
+     "tests/interfaces/cli/test_cli.py::test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it"),
     # what a hook appends
     ("Tree.write", "replace call _without_repeats -> $1",
      f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
@@ -53,7 +53,7 @@ ROWS = (
     ("Tree._learn", "always ifexp after",
      f"{HOOKS_2}::test_an_edit_that_carries_its_context_passes_over_newer_content_and_its_agent_is_told_once"),
     ("quotes.quoted", "replace call clean -> $1",
-     "tests/doors/cli/test_messages_cli.py::test_every_line_of_a_message_is_marked_and_can_be_seen"),
+     "tests/interfaces/cli/test_messages_cli.py::test_every_line_of_a_message_is_marked_and_can_be_seen"),
     ("config.load", "drop return load", f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
     # The launcher, where an upgrade has moved dibs
     ("session.Session.__init__", "drop assign mend",

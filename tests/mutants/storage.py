@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-MOVES = "tests/storage/test_store_move.py"
-SWEPT = "tests/doors/install/test_swept.py"
-UP = "tests/storage/test_up.py"
+MOVES = "tests/stores/opening/test_store_move.py"
+SWEPT = "tests/interfaces/install/test_swept.py"
+UP = "tests/stores/opening/test_up.py"
 
 ROWS = (
     ("_compare", "replace compare as_json -> not $0.0.0",

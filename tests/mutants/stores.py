@@ -10,12 +10,12 @@ EVERYWHERE = (
 )
 FOREIGN = "tests/stores/test_foreign_close.py"
 INTERRUPTS = "tests/stores/test_interrupts.py"
-MOVES = "tests/storage/test_store_move.py"
+MOVES = "tests/stores/opening/test_store_move.py"
 REDIS_FAULTS = "tests/faults/test_redis_faults.py"
 SPEED = "tests/stores/test_redis_speed.py"
 SQLITE = "tests/stores/test_sqlite.py"
 STORES = "tests/stores"
-SWEPT = "tests/doors/install/test_swept.py"
+SWEPT = "tests/interfaces/install/test_swept.py"
 WAITING = "tests/stores/test_interrupts.py::test_an_interrupt_while_the_gate_is_waited_for_leaves_no_lock_no_timer_and_no_handler"
 
 GROUPS = "tests/stores/test_groups.py"
@@ -30,7 +30,7 @@ ROWS = (
     ("BaseTransaction._page_of", "always if more", CONFORMANCE),
     ("seam._covers", "drop operand low", CONFORMANCE),
     ("clock.ahead", "always if before",
-     "tests/facts/test_clock.py::test_a_store_s_first_event_has_the_time_of_day_though_its_process_was_interrupted[2]"),
+     "tests/machine/test_clock.py::test_a_store_s_first_event_has_the_time_of_day_though_its_process_was_interrupted[2]"),
     # several transactions, one commit: own numbers, own refusals, answered when durable
     ("_Member.drop", "drop call sql ROLLBACK", CONFORMANCE),
     ("group._attempt", "drop call _end", GROUPS),
@@ -85,7 +85,7 @@ ROWS = (
      f"{GROUPS}::test_a_group_on_redis_does_what_its_functions_do_one_by_one"),
     # the times of a thing do not flicker
     ("_wall_offset", "always ifexp _offset",
-     "tests/doors/python/test_python.py::test_the_times_of_a_thing_are_the_same_in_every_answer"),
+     "tests/interfaces/python/test_python.py::test_the_times_of_a_thing_are_the_same_in_every_answer"),
     # Promise 3 and 4: kept when answered, all or nothing
     ("SqliteStore._attempt", "never attribute beneath keyword touched", STORES),
     ("_refuse_other", "never if !=", "tests/stores/test_sqlite.py"),
@@ -97,7 +97,7 @@ ROWS = (
     ("SqliteStore._check", "text 'FULL' -> 'OFF'", "tests/stores/test_sqlite.py"),
     ("MemoryStore._run", "replace if _open -> $0.0 = None", f"{STORES}/test_conformance.py"),
     # Promise 8: the log
-    ("link_of", "drop formattedvalue #1", "tests/lookout/test_verify.py"),
+    ("link_of", "drop formattedvalue #1", "tests/verify/test_verify.py"),
     ("_Transaction.prune", "drop call sql DELETE seals", f"{STORES}/test_conformance.py"),
     # One store is in charge, before, while and after a workspace is moved
     ("SqliteStore._begin", "drop call refuse_write", f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
@@ -171,18 +171,18 @@ ROWS = (
     ("Turns.call", "drop call refuse_forked",
      "tests/stores/test_sqlite.py::test_a_forked_child_cannot_take_the_gate_from_its_parent"),
     ("Session.answer", "drop call refuse_forked",
-     "tests/doors/python/test_forks.py::test_a_workspace_opened_before_a_fork_is_refused_after_it_on_every_store[redis]"),
+     "tests/interfaces/python/test_forks.py::test_a_workspace_opened_before_a_fork_is_refused_after_it_on_every_store[redis]"),
     ("workspace", "drop call refuse_forked",
-     "tests/doors/python/test_forks.py::test_a_workspace_of_tasks_is_refused_after_a_fork_at_once[sqlite]"),
+     "tests/interfaces/python/test_forks.py::test_a_workspace_of_tasks_is_refused_after_a_fork_at_once[sqlite]"),
     # deadlines: the store's answer, and the caller's monotonic clock from before the call
     ("Session.deadline", "replace ifexp wall_ahead -> clock.wall() - clock.since_boot()",
-     "tests/doors/python/test_clock_skew.py::test_a_claim_lasts_as_long_as_the_store_says_whatever_the_time_of_day_is_here"),
+     "tests/interfaces/python/test_clock_skew.py::test_a_claim_lasts_as_long_as_the_store_says_whatever_the_time_of_day_is_here"),
     ("SocketLink.run", "replace name #2 beneath assign ahead -> clock.wall() - clock.since_boot()",
-     "tests/doors/python/test_clock_skew.py::test_a_claim_lasts_as_long_as_the_store_says_whatever_the_time_of_day_is_here"),
+     "tests/interfaces/python/test_clock_skew.py::test_a_claim_lasts_as_long_as_the_store_says_whatever_the_time_of_day_is_here"),
     ("reach", "drop assign _ahead",
-     "tests/doors/python/test_clock_skew.py::test_commands_under_a_claim_are_not_ended_by_the_time_of_day"),
+     "tests/interfaces/python/test_clock_skew.py::test_commands_under_a_claim_are_not_ended_by_the_time_of_day"),
     ("RedisStore._take", "replace attribute _asked_at beneath binop wall -> clock.since_boot()",
-     "tests/doors/python/test_clock_skew.py::test_a_deadline_is_measured_from_before_the_question"),
+     "tests/interfaces/python/test_clock_skew.py::test_a_deadline_is_measured_from_before_the_question"),
     # two primaries: the one that was cut off confirms nothing, and their tokens differ
     ("tokens._confirm", "drop call certify",
      f"{REDIS_FAULTS}::test_a_primary_that_is_cut_off_neither_grants_nor_confirms_where_it_must_have_a_replica"),

@@ -9,10 +9,10 @@ OUTCOMES = "tests/operations/tasks/test_task_outcomes.py"
 REGISTRIES = "tests/operations/tasks/test_registries.py"
 TAKING = "tests/operations/tasks/test_task_taking.py"
 TASKS = "tests/operations/tasks/test_tasks.py"
-VERIFY = "tests/running/test_task_verify.py"
-WORKER = "tests/running/test_worker.py"
+VERIFY = "tests/workers/test_task_verify.py"
+WORKER = "tests/workers/test_worker.py"
 
-INTERRUPTED = "tests/session/test_interrupted_waits.py"
+INTERRUPTED = "tests/client/test_interrupted_waits.py"
 
 ROWS = (
     # an interrupted pull leaves neither a task at work nor a place in line

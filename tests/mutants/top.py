@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-APP = "tests/doors/top/test_app.py"
-VIEW = "tests/doors/top/test_view.py"
+APP = "tests/interfaces/top/test_app.py"
+VIEW = "tests/interfaces/top/test_view.py"
 AGAIN = "tests/operations/agents/test_agents.py::test_revive_all_lets_those_go_on_that_kill_all_stopped_and_no_other"
 ALL = "tests/operations/agents/test_agents.py::test_kill_all_stops_every_family_but_the_callers_and_no_person"
 
@@ -22,7 +22,7 @@ ROWS = (
      f"{VIEW}::test_every_dialog_fits_and_no_markup_or_control_character_of_others_is_obeyed"),
     ("Picture.paint", "always if line place", f"{VIEW}::test_only_lines_that_changed_are_drawn_again"),
     ("State.now", "replace ifexp LOST -> $2.0.0.wall()",
-     "tests/doors/top/test_reader.py::test_nothing_is_missed_while_nothing_is_heard"),
+     "tests/interfaces/top/test_reader.py::test_nothing_is_missed_while_nothing_is_heard"),
     ("_is_meant", "drop operand ==", ALL),
     ("_is_meant", "replace boolop kind -> $0", ALL),
     ("_is_stopped_with_all", "drop operand all", AGAIN),

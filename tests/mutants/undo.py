@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-UNDO = "tests/running/test_undo.py"
+UNDO = "tests/undo/test_undo.py"
 
-BY_HAND = "tests/doors/cli/test_undo_by_hand.py"
+BY_HAND = "tests/interfaces/cli/test_undo_by_hand.py"
 
 ROWS = (
     ("_times", "never if UNDO", f"{BY_HAND}::test_work_that_follows_an_undo_at_once_is_its_own_agent_s"),

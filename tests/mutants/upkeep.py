@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ARCHIVES = "tests/session/test_log_archives.py"
+ARCHIVES = "tests/client/test_log_archives.py"
 RETENTION = "tests/operations/upkeep/test_log_retention.py"
 BOUNDS = "tests/faults/test_backlog_bounds.py"
 DEATHS = "tests/operations/upkeep/test_deaths.py"
@@ -11,7 +11,7 @@ WAITING = "tests/operations/claims/test_waiting.py"
 ROWS = (
     ("_problem", "never if digest_and_size", f"{ARCHIVES}::test_who_reads_the_log_is_told_which_events_are_lost"),
     ("last_of", "drop operand events #2", f"{ARCHIVES}::test_who_reads_the_log_is_told_which_events_are_lost"),
-    ("audit.gathered", "drop call recall",
+    ("check.gathered", "drop call recall",
      f"{ARCHIVES}::test_a_finding_whose_event_was_archived_keeps_its_number_and_its_settlement"),
     ("log_retention._planned", "never if containing assign span",
      f"{RETENTION}::test_what_is_younger_than_the_retention_stays_whoever_asks"),

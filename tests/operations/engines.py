@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine
 
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.redis import epoch
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.store import RedisStore

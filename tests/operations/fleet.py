@@ -6,19 +6,19 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from dibs.canonical import Canonical
+from dibs.client import catalogue
 from dibs.errors import DibsError
-from dibs.lookout.verify import verify_store
+from dibs.ledger.state import SURE
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.long_jobs import CONTINUE
 from dibs.operations.core.policy import GUARDS, Policy
 from dibs.operations.guards.audits import AUDIT
 from dibs.operations.guards.edit_guard import EDIT, OLDER, target
-from dibs.operations.guards.ledger import SURE
 from dibs.operations.upkeep.log_retention import PLAN
-from dibs.session import catalogue
 from dibs.stores.seam import read_event
 from dibs.testing.memory import MemoryStore
+from dibs.verify.checker import verify_store
 from tests import declared
 from tests.canonical import canonical
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from dibs.operations.guards import attribution
-from dibs.operations.guards.ledger import CLOSED, GITTED, MISSING, NAMED, OPEN, SECOND_NS, WHOLE, State
+from dibs.ledger import attribution
+from dibs.ledger.state import CLOSED, GITTED, MISSING, NAMED, OPEN, SECOND_NS, WHOLE, State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.operations.guards.ledger import Change, Head, Line
+    from dibs.ledger.state import Change, Head, Line
 
 BASE = 1_000_000  # seconds: every example begins here, so that no time is 0
 

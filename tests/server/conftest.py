@@ -1,7 +1,7 @@
-"""The scratch workspace of tests/shell.py."""
+"""The scratch workspace of tests/scratch.py."""
 
 from __future__ import annotations
 
-from tests.shell import repo, shell
+from tests.scratch import repo, shell
 
 __all__ = ["repo", "shell"]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from dibs.errors import DibsError, Invalid
-from dibs.facts import workspace
 from dibs.server import identity
 from dibs.server.far_half import FarHalf
 from dibs.server.host import Host
-from tests.shell import Shell
+from dibs.workspace import location
+from tests.scratch import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ class FarServer:
     """A running server, in a thread, and what its callers need."""
 
     def __init__(self, folder: Path, context: Any = None) -> None:
-        self.host = Host(workspace.find(str(folder), None))
+        self.host = Host(location.find(str(folder), None))
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
         self.http.half = FarHalf(self.host)  # type: ignore[attr-defined]

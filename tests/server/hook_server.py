@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dibs
-from tests.doors.repository import PATIENCE
+from tests.interfaces.repository import PATIENCE
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from tests.doors.repository import Answer, Client
+    from tests.interfaces.repository import Answer, Client
 
 SOURCE = str(Path(dibs.__file__).parents[1])
-SERVING = str(Path(__file__).parents[1] / "doors/hook_port/hook_process.py")
+SERVING = str(Path(__file__).parents[1] / "server/hook_port/hook_process.py")
 # As the clients' settings have it: every end but the launcher's own is a refusal.
 COMMAND = "dibs_tree=$1; shift; dibs_hook=$dibs_tree/.dibs/hook; . $dibs_hook; echo no answer >&2; exit 2"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dibs.doors.http import link_routes
-from tests.doors.http.web import Web
+from dibs.interfaces.http import link_routes
+from tests.interfaces.http.web import Web
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.doors.http.web import Reply
+    from tests.interfaces.http.web import Reply
 
 ELSEWHERE = ["another-host", "boot", "ns"]  # a machine that is not this one
 

@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dibs
-from dibs.facts import workspace
 from dibs.server.host import Host
 from dibs.server.socket_port import SocketPort
-from dibs.session import serve_file
+from dibs.workspace import location, serve_file
 from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def announce(local: str, path: str, build: str) -> None:
 
 
 def main() -> None:
-    place = workspace.find(sys.argv[1], None)
+    place = location.find(sys.argv[1], None)
     host = Host(place)
     port = FatefulPort(host, f"{place.local}/serve.sock")
     if len(sys.argv) > 2:

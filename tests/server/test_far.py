@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 import dibs
+from dibs.client import catalogue
 from dibs.errors import Invalid
-from dibs.facts import processes
+from dibs.machine import processes
 from dibs.operations.core.call import process_name
 from dibs.operations.core.declare import Field
 from dibs.server import identity
 from dibs.server.far_half import FarHalf
-from dibs.session import catalogue
+from tests.scratch import DIBS, Shell
 from tests.server.far import Far, far
-from tests.shell import DIBS, Shell
 from tests.waiting import LIMIT_S, until
 
 
@@ -335,8 +335,8 @@ def test_what_was_overwritten_is_restored_on_the_callers_own_machine(apart: Far)
 
 SCRATCH = """
 import sys
-from dibs.session.session import Session
-from dibs.storage import workspace_store
+from dibs.client.session import Session
+from dibs.stores import opening as workspace_store
 session = Session(sys.argv[1], None)
 assert session.is_far
 session.use(workspace_store.open_new(sys.argv[2]))

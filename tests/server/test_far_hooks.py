@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.doors.repository import Client
+from tests.interfaces.repository import Client
+from tests.scratch import DIBS, Shell
 from tests.server.far import Far, far
-from tests.shell import DIBS, Shell
 
 SESSION = "5e551000-0000-4000-8000-000000000001"
 

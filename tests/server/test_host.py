@@ -10,15 +10,15 @@ import pytest
 
 import dibs
 from dibs.errors import Invalid, Unavailable
-from dibs.facts import workspace
 from dibs.server.host import Host
+from dibs.workspace import location
 
 
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
     """A host of a new workspace."""
     dibs.init(str(tmp_path))
-    return Host(workspace.find(str(tmp_path), None))
+    return Host(location.find(str(tmp_path), None))
 
 
 def claim(host: Host, agent: str, path: str) -> int:
@@ -64,6 +64,6 @@ def test_a_replaced_database_is_opened_anew_after_one_refusal(host: Host) -> Non
 def test_a_caller_of_another_workspace_is_refused(host: Host, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = tmp_path_factory.mktemp("other")
     dibs.init(str(other))
-    elsewhere = workspace.find(str(other), None)
+    elsewhere = location.find(str(other), None)
     with pytest.raises(Invalid, match="another workspace"):
         host.session(str(other), place=elsewhere)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.errors import Failed
-from dibs.facts import workspace
 from dibs.server.host import Host
 from dibs.server.land_loop import LandLoop
-from tests.doors.worker_processes import alive
-from tests.running.landing_repo import LandingRepo
+from dibs.workspace import location
+from tests.interfaces.worker_processes import alive
+from tests.land.landing_repo import LandingRepo
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def serve() -> Iterator[list[Host]]:
 
 
 def loop_of(repo: LandingRepo, hosts: list[Host]) -> LandLoop:
-    host = Host(workspace.find(str(repo.folder), None))
+    host = Host(location.find(str(repo.folder), None))
     hosts.append(host)
     return LandLoop(host)
 

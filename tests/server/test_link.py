@@ -187,7 +187,7 @@ def test_a_process_of_another_machine_than_the_caller_s_is_refused(link: Link, w
 
 
 def test_a_process_of_the_server_s_own_machine_is_its_connection_s_or_none(link: Link) -> None:
-    from dibs.facts import processes
+    from dibs.machine import processes
 
     mine, here = processes.this(), processes.here()
     said: list[dict[str, Any]] = [{}, {"pid": os.getpid()}, {"pid": 1}]

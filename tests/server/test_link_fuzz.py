@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from dibs.facts import processes
+from dibs.client import catalogue
+from dibs.machine import processes
 from dibs.operations.core import index
-from dibs.session import catalogue
 from tests.operations.field_values import PROCESS, values
 from tests.server.link import ELSEWHERE, Link, process
 

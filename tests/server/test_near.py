@@ -19,17 +19,17 @@ from typing import Any
 import pytest
 
 import dibs
-from dibs.facts import workspace
-from dibs.lookout.verify import verify_store
+from dibs.client import adaptive_link
+from dibs.client.adaptive_link import CrowdLink
+from dibs.client.server_link import SocketLink
+from dibs.client.session import Session
+from dibs.client.store_link import StoreLink
 from dibs.server.host import Host
 from dibs.server.socket_port import SocketPort, _Peer
-from dibs.session import crowd_link
-from dibs.session.crowd_link import CrowdLink
-from dibs.session.remote import SocketLink
-from dibs.session.session import Session
-from dibs.session.store_link import StoreLink
+from dibs.verify.checker import verify_store
+from dibs.workspace import location
+from tests.scratch import DIBS, Shell
 from tests.server.near import Server, serving
-from tests.shell import DIBS, Shell
 from tests.waiting import LIMIT_S, until
 
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
@@ -247,7 +247,7 @@ def test_a_line_that_is_no_request_is_told_so_and_the_next_one_is_answered(shell
 
 
 def test_an_answer_that_is_no_json_is_one_callers_refusal_and_not_the_end_of_the_server(shell: Shell) -> None:
-    port = SocketPort(Host(workspace.find(str(shell.folder), None)), str(shell.folder / "s.sock"))
+    port = SocketPort(Host(location.find(str(shell.folder), None)), str(shell.folder / "s.sock"))
     mine, its = socket.socketpair()
     with mine, its, port._bell, port._ear, contextlib.closing(port._selector):
         assert port._send(_Peer(its), {"n": 7, "result": {"odd": object()}})
@@ -296,7 +296,7 @@ def goes_through(link: CrowdLink) -> bool:
 def test_a_program_alone_stays_at_the_store_and_goes_to_the_server_in_a_crowd(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crowd_link, "CROWDED", 1)  # where nothing has to reach a disk, few meet at the gate
+    monkeypatch.setattr(adaptive_link, "CROWDED", 1)  # where nothing has to reach a disk, few meet at the gate
     with serving(shell.folder), dibs.open(str(shell.folder), agent="ann") as ann:
         link = ann.session.link
         assert isinstance(link, CrowdLink)
@@ -324,7 +324,7 @@ def test_a_program_alone_stays_at_the_store_and_goes_to_the_server_in_a_crowd(
 
 CROWD = """
 import sys, dibs
-from dibs.session.store_link import StoreLink
+from dibs.client.store_link import StoreLink
 ws = dibs.open(sys.argv[1], agent=sys.argv[2])
 ws.session.link = StoreLink()
 print("ready", flush=True)
@@ -334,8 +334,8 @@ while True:
 
 WORKER = """
 import sys, dibs
-from dibs.session.remote import SocketLink
-import dibs.session.remote as remote
+from dibs.client.server_link import SocketLink
+import dibs.client.server_link as remote
 remote.PAUSE_MS = 50
 ws = dibs.open(sys.argv[1], agent=sys.argv[2])
 ws.session.link = SocketLink(ws.session.place.local)

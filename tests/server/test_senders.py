@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import dibs
+from dibs.client import catalogue
 from dibs.operations.core import index
 from dibs.operations.core.declare import ANYWHERE, HOSTS, NEAR, SENDERS, Field, Operation
-from dibs.session import catalogue
 from tests.operations.field_values import PROCESS, usual, usual_request
 from tests.server.link import Link
 

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.serve import files as serve_files
-from dibs.doors.serve import near
+from dibs.client.server_link import SocketLink
+from dibs.client.session import Session
 from dibs.errors import Unavailable
-from dibs.session import auto_serve, serve_file
-from dibs.session.remote import SocketLink
-from dibs.session.session import Session
+from dibs.interfaces.serve import files as serve_files
+from dibs.interfaces.serve import near
+from dibs.workspace import auto_serve, serve_file
+from tests.scratch import DIBS, Shell
 from tests.server.far import clone
 from tests.server.test_far import keys
-from tests.shell import DIBS, Shell
 from tests.stores.redis_server import free_port
 from tests.waiting import LIMIT_S, until
 

@@ -7,10 +7,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import dibs
-from dibs.facts import workspace
+from dibs.client.upkeep import rounds
 from dibs.server.host import Host
 from dibs.server.upkeep_loop import UpkeepLoop
-from dibs.session import upkeep
+from dibs.workspace import location
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ HOLDER = "import dibs, os; ws = dibs.open(agent='ann'); ws.claim('a.py', auto_re
 def test_a_dead_agent_is_an_alert_although_nobody_asks_anything(tmp_path: Path) -> None:
     dibs.init(str(tmp_path))
     subprocess.run([sys.executable, "-c", HOLDER], cwd=tmp_path, check=False)
-    host = Host(workspace.find(str(tmp_path), None))
+    host = Host(location.find(str(tmp_path), None))
     loop = UpkeepLoop(host)
     loop.start()
     try:
         until(lambda: any(event.body.startswith('{"kind":"alert.raised"') for event in host.store.events()))
-        found = upkeep.last(host.place.local)
+        found = rounds.last(host.place.local)
         assert found is not None
         assert (found["by"], found["lasting"]) == ("server", True)
     finally:
@@ -37,12 +37,12 @@ def test_a_dead_agent_is_an_alert_although_nobody_asks_anything(tmp_path: Path) 
 
 def test_looking_for_trouble_is_no_use_of_a_server(tmp_path: Path) -> None:
     dibs.init(str(tmp_path))
-    host = Host(workspace.find(str(tmp_path), None))
+    host = Host(location.find(str(tmp_path), None))
     host.used = before = 1
     loop = UpkeepLoop(host)
     loop.start()
     try:
-        until(lambda: upkeep.last(host.place.local))
+        until(lambda: rounds.last(host.place.local))
         assert host.used == before
     finally:
         loop.stop()

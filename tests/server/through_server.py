@@ -1,6 +1,6 @@
-"""A plugin of pytest: the hooks of tests/doors/hooks go through a server, by the launcher and bash.
+"""A plugin of pytest: the hooks of tests/guards go through a server, by the launcher and bash.
 
-    pytest -p tests.server.through_server tests/doors/hooks/test_hooks.py
+    pytest -p tests.server.through_server tests/guards/test_hooks.py
 
 The tests are the same, and so must be the answers.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.doors import repository
+from tests.interfaces import repository
 from tests.server.hook_server import Server, through
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """A disk, a ledger, agents, a git and people, all in memory, interleaved at every step of every hook by one seed.
 
-Hooks run the real code (session/working_tree.py and below) in threads of which one moves at a time. They stop after the
+Hooks run the real code (ledger/working_tree.py and below) in threads of which one moves at a time. They stop after the
 time was noted, at each file that is looked at, before the ledger is read and before lines are appended. The world knows
 who really wrote what and who really read what; `failures` has what the ledger got wrong, `known` what it cannot know,
 sorted and counted.
@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.doors.hooks import edit_guard
-from dibs.facts import contents, ledger_files
-from dibs.operations.guards import ledger
+from dibs.guards import edit_call
+from dibs.ledger import contents, ledger_files, state
+from dibs.ledger.state import LIKELY, MERGES, MISSING, SECOND_NS, SURE, WHOLE, State
+from dibs.ledger.working_tree import Tree
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
-from dibs.operations.guards.ledger import LIKELY, MERGES, MISSING, SECOND_NS, SURE, WHOLE, State
-from dibs.session.working_tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.operations.guards.ledger import Change, Line
+    from dibs.ledger.state import Change, Line
 
 AGENTS = ("ada", "bob", "cal")
 PATHS = ("w", "x", "y", "z")
@@ -299,11 +298,11 @@ class World:
 
     def _may(self, tree: Tree, agent: str, path: str, how: str) -> str | None:
         """The edit guard, with a second look under the claim; the content that it judged, None for a refusal."""
-        for _ in range(edit_guard.MAX_LOOKS):
+        for _ in range(edit_call.MAX_LOOKS):
             tree.look([path])
             self.note(tree.write())
-            named = edit_guard._NamedPath(edit_guard.Write(path, how), f"/repo/{path}", path, ("file", path, ""))
-            facts = edit_guard.facts_of(tree, agent, named)
+            named = edit_call._NamedPath(edit_call.Write(path, how), f"/repo/{path}", path, ("file", path, ""))
+            facts = edit_call.facts_of(tree, agent, named)
             before = tree.state.heads[path].content if path in tree.state.heads else MISSING
             if facts is not None and how == WHOLE and not self._passes(agent, path, facts, before):
                 return None
@@ -522,6 +521,6 @@ def installed(world: World, patch: pytest.MonkeyPatch) -> Iterator[World]:
     }  # fmt: skip
     for name, part in book.items():
         patch.setattr(ledger_files, name, part)
-    patch.setattr(ledger, "COMPACT_AT_LINES", 60)  # so that it is cut down now and then
-    patch.setattr(ledger, "MAX_OBSOLETE_LINES", 12)  # and written anew often
+    patch.setattr(state, "COMPACT_AT_LINES", 60)  # so that it is cut down now and then
+    patch.setattr(state, "MAX_OBSOLETE_LINES", 12)  # and written anew often
     yield world

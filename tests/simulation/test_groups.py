@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dibs.client import catalogue
 from dibs.errors import DibsError
-from dibs.facts import clock
-from dibs.lookout.verify import verify_store
+from dibs.machine import clock
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
-from dibs.session import catalogue
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.testing.memory import MemoryStore
+from dibs.verify.checker import verify_store
 from tests.canonical import canonical
 from tests.simulation.test_simulation import SEEDS, TORTURE
 from tests.simulation.world import START, World

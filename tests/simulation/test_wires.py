@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs import jsontext
+from dibs.client import wire
 from dibs.operations.core.declare import SOCKET
 from dibs.server.far_half import FarHalf
 from dibs.server.identity import Identity
 from dibs.server.socket_port import SocketPort
-from dibs.session import wire
 from tests.simulation.traces import on_sqlite, same
 from tests.simulation.world import World
 

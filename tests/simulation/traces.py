@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from dibs.facts import clock
-from dibs.lookout.verify import verify_store
+from dibs.machine import clock
 from dibs.stores.sqlite import store as sqlite_store
+from dibs.verify.checker import verify_store
 from tests.simulation.world import World
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import DibsError, Fenced, Killed, NotFound
-from dibs.lookout.verify import verify_store
 from dibs.operations.core.policy import STRATEGIES, WORK, Policy
 from dibs.stores.seam import read_event
+from dibs.verify.checker import verify_store
 from tests.simulation.world import Agent, World
 
 if TYPE_CHECKING:

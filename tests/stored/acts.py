@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.canonical import Canonical
+from dibs.client import catalogue
+from dibs.client.session import look_up
 from dibs.operations.agents.aliases import SAME
 from dibs.operations.core.call import Call, Need
 from dibs.operations.core.declare import BY_MACHINE
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import WORK
-from dibs.session import catalogue
-from dibs.session.session import look_up
 from tests.canonical import canonical
 from tests.operations.fleet import TREE, resource
 from tests.stored.stage import DAY, HOUR, MINUTE, PERSON, SECOND

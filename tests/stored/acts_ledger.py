@@ -1,6 +1,6 @@
 """What hooks leave in the ledger of a working tree: the last part of the play (make.py).
 
-The lines come from `session/working_tree.py`, and from here where a hook adds a line by itself. A file's times cannot
+The lines come from `ledger/working_tree.py`, and from here where a hook adds a line by itself. A file's times cannot
 be set as the stage wants them, so its signature is made from the stage's clock.
 """
 
@@ -10,9 +10,9 @@ import itertools
 import os
 from typing import TYPE_CHECKING
 
-from dibs.facts import contents, ledger_files
-from dibs.operations.guards.ledger import WHOLE
-from dibs.session.working_tree import Tree
+from dibs.ledger import contents, ledger_files
+from dibs.ledger.state import WHOLE
+from dibs.ledger.working_tree import Tree
 from tests.operations.fleet import OTHER_TREE
 from tests.stored.stage import MINUTE, SECOND
 

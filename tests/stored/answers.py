@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dibs.client import catalogue
 from dibs.errors import DibsError
-from dibs.facts import ledger_files
+from dibs.ledger import ledger_files
+from dibs.ledger.state import State
 from dibs.operations.core import index
-from dibs.operations.guards.ledger import State
-from dibs.session import catalogue
 from tests.operations.fleet import TREE, resource
 from tests.stored import frozen
 from tests.stored.stage import PERSON

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from dibs.canonical import Canonical
+from dibs.client.upkeep import subscription_delivery
 from dibs.errors import Fenced, Killed
 from dibs.operations.core.long_jobs import CONTINUE
 from dibs.operations.guards import deploy_guard, restores, undo
@@ -18,7 +19,6 @@ from dibs.operations.guards.head_moves import MOVED
 from dibs.operations.guards.shell_guard import COMMAND
 from dibs.operations.landing import lander
 from dibs.operations.upkeep.log_retention import ARCHIVES, DROP
-from dibs.session import subscription_delivery
 from tests.operations.fleet import TREE, resource
 from tests.stored import acts
 from tests.stored.acts_guards import NOW, refused, start

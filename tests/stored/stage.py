@@ -10,14 +10,17 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from dibs.doors import above
+from dibs.audit import expected_archives
+from dibs.client import catalogue
+from dibs.client.session import Session
+from dibs.client.upkeep import log_upkeep
 from dibs.errors import DibsError
-from dibs.facts import caller, clock, ledger_files, processes, workspace
-from dibs.lookout.verify import verify_store
+from dibs.interfaces import session_hooks
+from dibs.ledger import ledger_files
+from dibs.machine import caller, clock, processes
 from dibs.operations.core.call import Call, process_name
-from dibs.reports import expected_archives
-from dibs.session import catalogue, log_upkeep
-from dibs.session.session import Session
+from dibs.verify.checker import verify_store
+from dibs.workspace import location
 from tests import declared
 from tests.operations.fleet import Fleet
 from tests.stores.redis_server import tell_time
@@ -61,7 +64,7 @@ class Stage(Fleet):
         patch.setattr(processes, "ancestors", lambda *_: [])
         patch.setitem(caller.environ(), "USER", "me")
         self.now = now
-        self.session = above.attach(Session(str(folder), None, place=workspace.find(str(folder), None)))
+        self.session = session_hooks.attach(Session(str(folder), None, place=location.find(str(folder), None)))
         self.policy = self.session.config.policy
         self.store = self.session.store  # type: ignore[assignment]
         self.first_commit = self.store.head().commit  # what its numbers begin after, if it is new

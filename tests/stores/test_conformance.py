@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.redis import epoch
 from dibs.stores.redis.client import ClientWire
 from dibs.stores.redis.plain_socket import PlainWire

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dibs.errors import Busy, DibsError, Invalid, Unavailable
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.redis import epoch
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.store import RedisStore

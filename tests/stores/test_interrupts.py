@@ -16,7 +16,7 @@ import apsw
 import pytest
 
 from dibs.errors import Busy
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.redis import epoch
 from dibs.stores.redis import group as redis_group
 from dibs.stores.redis.client import ClientWire

@@ -17,8 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dibs.errors import Busy, NotFound, Unavailable
-from dibs.facts import clock
-from dibs.lookout.verify import verify_store
+from dibs.machine import clock
 from dibs.stores import seam
 from dibs.stores.redis import epoch
 from dibs.stores.redis.client import ClientWire
@@ -28,6 +27,7 @@ from dibs.stores.redis.wire import identity_of, open_wire
 from dibs.stores.seam import COMMIT, Unsettled, prefix_range
 from dibs.stores.urls import hidden
 from dibs.testing.memory import MemoryStore
+from dibs.verify.checker import verify_store
 from tests.stores.redis_server import ALWAYS, Machine, Pretender, Proxy, Server, info, opened, running, tell_time
 from tests.stores.redis_ways import SLOTS, cluster, tls_in_front_of
 from tests.waiting import LIMIT_S, until

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import NotFound
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.redis import cache as redis_cache
 from dibs.stores.redis.cache import Cache
 from dibs.stores.seam import prefix_range

@@ -16,7 +16,7 @@ import apsw
 import pytest
 
 from dibs.errors import Busy, Invalid, Unavailable
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores import seam
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite import store as sqlite_store

@@ -14,8 +14,8 @@ import sys
 
 from dibs.agent_folder.files import KEPT_SUFFIX, task_id
 from dibs.agent_folder.scripts import Desk, say
+from dibs.client import env_beliefs, memory_files
 from dibs.errors import NO, YES
-from dibs.session import env_beliefs, memory_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.agent_folder.files import Mark
-    from dibs.session.session import Session
+    from dibs.client.session import Session
 
 APART, ALONE, BEHIND, UNKNOWN, UNCLEAR = "apart", "alone", "behind", "unknown", "unclear"
 

@@ -15,13 +15,13 @@ import os
 import sys
 
 from dibs.agent_folder.files import CLAIMED, COMPLETE, SCOPED, Mark, Registry, is_stamp, is_task, task_id, title_of
+from dibs.client.session import Session
 from dibs.errors import CANNOT_DECIDE, NO, YES, Conflict, DibsError, Held, Invalid, NotFound, Quota
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.operations.agents.aliases import SAME, WHO
 from dibs.operations.core.call import Call
 from dibs.operations.tasks import registries
 from dibs.operations.tasks.lifecycle import EXECUTING, FINAL_STATES
-from dibs.session.session import Session
 from dibs.stores.sqlite.gate import Gate
 
 TYPE_CHECKING = False

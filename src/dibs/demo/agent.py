@@ -14,7 +14,7 @@ import sys
 import dibs
 from dibs.demo import files, plan
 from dibs.errors import DibsError, Fenced, Held, NotFound
-from dibs.facts import clock
+from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

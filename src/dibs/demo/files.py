@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.facts import clock
+from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import subprocess
 
 from dibs.demo import agent, files, plan, scratch
 from dibs.errors import Unavailable
-from dibs.facts import clock, processes
+from dibs.machine import clock, processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

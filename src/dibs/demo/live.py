@@ -19,7 +19,7 @@ from random import Random
 import dibs
 from dibs.demo import play, scratch
 from dibs.errors import DibsError, Unavailable
-from dibs.facts import clock
+from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _about(server: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def _with_address(about: dict[str, Any]) -> dict[str, Any]:
-    from dibs.doors.page import sign_in
+    from dibs.interfaces.page import sign_in
 
     return {**about, "address": sign_in.address(about)}
 

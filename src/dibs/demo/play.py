@@ -13,7 +13,7 @@ from dibs.demo.agent import WITH, WITHOUT
 from dibs.demo.fleet import Round
 from dibs.demo.scratch import Scratch
 from dibs.errors import DibsError, Unavailable
-from dibs.facts import clock
+from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import dibs
 from dibs.demo import files, plan
-from dibs.lookout.verify import verify_store
 from dibs.stores.seam import read_event
+from dibs.verify.checker import verify_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import shutil
 import sys
 
 from dibs.demo import plan
-from dibs.facts import relative_times
+from dibs.machine import relative_times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from dibs.facts import clock
+from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import threading
 
+from dibs.client import catalogue, wire
 from dibs.errors import Busy, DibsError, Invalid, Quota
-from dibs.facts import clock, processes, socket_owner
+from dibs.machine import clock, processes, socket_owner
 from dibs.operations.agents import places
 from dibs.operations.agents.credentials import AGENT_KIND, MACHINE_KIND, user_of
 from dibs.operations.core import index
@@ -24,7 +25,6 @@ from dibs.operations.core.entry import caller_of
 from dibs.operations.core.query import HERE
 from dibs.server import locations
 from dibs.server.store_half import StoreHalf
-from dibs.session import catalogue, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import threading
 from collections import deque
 
 from dibs import jsontext
-from dibs.reports import events
-from dibs.reports.events import Filter
+from dibs.audit import events
+from dibs.audit.events import Filter
 from dibs.stores.seam import read_event
 
 TYPE_CHECKING = False

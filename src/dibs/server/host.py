@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import threading
 
+from dibs.client.session import Session
 from dibs.errors import DibsError, Invalid, Unavailable
-from dibs.facts import clock, workspace
+from dibs.machine import clock
 from dibs.server.desk import Desk
 from dibs.server.desk_store import DeskStore
-from dibs.session import config
-from dibs.session.session import Session
-from dibs.storage import workspace_store
+from dibs.stores import opening
 from dibs.stores.seam import Unsettled
+from dibs.workspace import config, location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.facts.workspace import Place
     from dibs.stores.seam import Store
+    from dibs.workspace.location import Place
 
 STORE_TIMEOUT_S = 3.0  # how long a request waits for a busy store, as a hook does
 KEPT_CONFIGS = 64  # working trees whose settings are kept; the oldest goes first
@@ -48,7 +48,7 @@ class Host:
         with self._mutex:
             if self._store is None:
                 settings = self.config(self.place)
-                opened = workspace_store.open_store(
+                opened = opening.open_store(
                     self.place.local, settings.store, settings.id, self.timeout, shared=self.place.shared
                 )
                 self._desk = Desk(opened)
@@ -82,7 +82,7 @@ class Host:
         """
         if asked:
             self.used = clock.since_boot()
-        found = place or (self.place if not cwd else workspace.find(cwd, self.place.root))
+        found = place or (self.place if not cwd else location.find(cwd, self.place.root))
         if found.root != self.place.root:
             raise Invalid(f"{cwd} belongs to another workspace, {found.root}", path=cwd)
         return Session(cwd or found.top, None, timeout=self.timeout, place=found, shared=self)

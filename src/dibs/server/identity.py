@@ -6,16 +6,16 @@ An identity is plain values. Whether a credential counts is decided in each call
 
 from __future__ import annotations
 
+from dibs.client import secrets
 from dibs.operations.agents.credentials import BEARER, PERSON_KIND
 from dibs.operations.core.call import Call
-from dibs.session import secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.server.host import Host
-    from dibs.session.session import Session
 
     Ends = tuple[tuple[str, int], tuple[str, int]]  # the caller's address and port, and the server's
 

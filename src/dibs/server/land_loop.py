@@ -1,6 +1,6 @@
 """A server lands what is queued, in a thread of its own: what `dibs land --wait 0` leaves to it.
 
-running/landing_wait.py does. It is one lander like any other: it takes the claim, and a `dibs land` that waits
+land/wait.py does. It is one lander like any other: it takes the claim, and a `dibs land` that waits
 continues when the server ends. Only where the config has a check, and `[land] server` is not off.
 """
 
@@ -9,19 +9,19 @@ from __future__ import annotations
 import logging
 import signal
 
+from dibs.client.identity import user_name
+from dibs.client.landing_settings import settings_of
 from dibs.errors import DibsError
+from dibs.land.lander import Interrupted
+from dibs.land.wait import Drain
 from dibs.operations.core.call import Call
-from dibs.running.landing import Interrupted
-from dibs.running.landing_wait import Drain
 from dibs.server.loop import Loop
-from dibs.session.identity import user_name
-from dibs.session.landing_settings import settings_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.running.landing import Lander
+    from dibs.client.session import Session
+    from dibs.land.lander import Lander
     from dibs.server.host import Host
-    from dibs.session.session import Session
 
 LOG = logging.getLogger("dibs.serve")
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
-    from dibs.facts.workspace import Place
     from dibs.operations.core.declare import Operation
+    from dibs.workspace.location import Place
 
 
 def hide(place: Place, value: Any) -> Any:

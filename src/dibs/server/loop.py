@@ -13,8 +13,8 @@ from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.client.session import Session
     from dibs.server.host import Host
-    from dibs.session.session import Session
 
 STEP_S = 1.0  # between two steps
 STOP_TIMEOUT_S = 1.0  # for a step that is under way when the server ends; the thread does not outlive the process

@@ -1,4 +1,4 @@
-"""A server looks for coming merge conflicts as long as it runs (running/radar.py), in a thread of its own.
+"""A server looks for coming merge conflicts as long as it runs (land/radar.py), in a thread of its own.
 
 How often is the config's, and never more than a tenth of the time. A repository with one working tree and no young
 branches costs two short git commands a look.
@@ -6,15 +6,15 @@ branches costs two short git commands a look.
 
 from __future__ import annotations
 
+from dibs.client.identity import user_name
+from dibs.land import radar
 from dibs.operations.core.call import Call
-from dibs.running import radar
 from dibs.server.loop import Loop
-from dibs.session.identity import user_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.client.session import Session
     from dibs.server.host import Host
-    from dibs.session.session import Session
 
 
 class RadarLoop(Loop):

@@ -9,14 +9,14 @@ from __future__ import annotations
 import threading
 from time import perf_counter
 
+from dibs.client import catalogue, read_fields, steps
+from dibs.client.store_link import StoreLink
 from dibs.errors import DibsError, NotFound, Unavailable
 from dibs.operations.core import index
 from dibs.operations.core.call import Need
 from dibs.operations.core.entry import perform
 from dibs.operations.upkeep.store_reads import WAKE
 from dibs.server import locations
-from dibs.session import catalogue, read_fields, steps
-from dibs.session.store_link import StoreLink
 from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
     from dibs.server.figures import Figures
     from dibs.server.host import Host
     from dibs.server.identity import Identity
-    from dibs.session.session import Session
     from dibs.stores.seam import Transaction
 
 MAX_WAIT_MS = 600_000  # a longer wait is answered after this as timed out; the caller asks again
@@ -144,9 +144,9 @@ class SingleDecision:
         try:
             if type(value) is dict and "again" not in value:
                 if "jobs" in value:
-                    from dibs.session import long_jobs
+                    from dibs.client import job_loop
 
-                    long_jobs.carry_on(session, self.call, value)
+                    job_loop.carry_on(session, self.call, value)
                 return as_json(operation, session.finish(operation, value))
             return as_json(operation, session.answer(operation, self.call, self.fields))
         finally:
@@ -283,6 +283,6 @@ def as_json(operation: Operation, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _around(name: str) -> Callable[..., Any]:
-    from dibs.reports import build
+    from dibs.audit import build
 
     return build.AROUND[name]

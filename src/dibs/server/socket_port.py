@@ -21,11 +21,11 @@ from collections import deque
 from queue import SimpleQueue
 
 from dibs import jsontext
+from dibs.client import wire
+from dibs.client.server_link import MAX_LINE
 from dibs.errors import Busy, Invalid
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.server.store_half import DONE, ROUND, StoreHalf, as_dibs_error
-from dibs.session import wire
-from dibs.session.remote import MAX_LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 A request is read once (`Request`), and can be decided in a group with others: `decide` is the function of its
 transaction, `judge` its result. What takes more than one transaction (deliveries, long jobs, a store that
-lost commits) goes through `finish`, in a thread that may block. session/remote.py explains the protocol.
+lost commits) goes through `finish`, in a thread that may block. client/server_link.py explains the protocol.
 
 Nothing is decided here, and nothing is known of sockets.
 """
@@ -11,26 +11,27 @@ from __future__ import annotations
 
 import os
 
+from dibs.client import catalogue, wire
+from dibs.client.store_link import UNDECIDED, StoreLink
 from dibs.errors import Busy, DibsError, Invalid, Unavailable
-from dibs.facts import clock, processes, workspace
+from dibs.machine import clock, processes
 from dibs.operations.core.call import Need, process_name
 from dibs.operations.core.declare import SOCKET
 from dibs.operations.core.entry import perform
-from dibs.session import catalogue, wire
-from dibs.session.store_link import UNDECIDED, StoreLink
-from dibs.storage import workspace_store
+from dibs.stores import opening
 from dibs.stores.seam import Unsettled
+from dibs.workspace import location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.facts.workspace import Place
+    from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
     from dibs.server.host import Host
-    from dibs.session.session import Session
     from dibs.stores.seam import Transaction
+    from dibs.workspace.location import Place
 
 LATE_MS = 3_000  # a request this old is not decided any more: its caller no longer waits (remote.ANSWER_TIMEOUT_S)
 MAX_ROUNDS = 64  # times one request may ask for facts, or be done in part
@@ -151,10 +152,10 @@ class StoreHalf:
         for _ in range(MAX_ROUNDS):
             try:
                 if value is not None:
-                    from dibs.session import long_jobs
+                    from dibs.client import job_loop
 
                     request.call.via = None
-                    long_jobs.carry_on(session, request.call, value)
+                    job_loop.carry_on(session, request.call, value)
                     return request.answer_with(value)
                 return request.answer_with(self._link.run(session, request.operation, request.call, request.fields))
             except Need as need:
@@ -188,9 +189,9 @@ class StoreHalf:
     def _check_store(self, store: Any) -> None:
         if not isinstance(store, str):
             raise Invalid("store: the URL of a store", field="store")
-        pin = workspace_store.read_pin(self.host.place.local)
+        pin = opening.read_pin(self.host.place.local)
         if pin.url:
-            workspace_store.refuse_other(pin, store or "sqlite:")
+            opening.refuse_other(pin, store or "sqlite:")
             self._store_named = store
 
     def _place(self, top: Any) -> Place:
@@ -201,7 +202,7 @@ class StoreHalf:
         if known is None:
             if not _is_path(top):
                 raise Invalid("top: the path of a working tree", field="top")
-            known = self.host.place if top == self.host.place.top else workspace.find(top, self.host.place.root)
+            known = self.host.place if top == self.host.place.top else location.find(top, self.host.place.root)
             if known.root != self.host.place.root or known.top != top:
                 raise Invalid("top: not a working tree of this workspace", field="top")
             while len(self._places) >= KEPT_TREES:

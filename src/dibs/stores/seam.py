@@ -335,7 +335,7 @@ class Engine:
 
     def wall_ahead(self) -> int:
         """This machine's own time of day."""
-        from dibs.facts import clock
+        from dibs.machine import clock
 
         return clock.ahead()
 
@@ -356,7 +356,7 @@ class Engine:
 
     def follow(self, after: int, timeout: float) -> bool:
         """Poll until the log has an event after number `after`."""
-        from dibs.facts import clock
+        from dibs.machine import clock
 
         end = clock.since_boot() + int(timeout * 1000)
         while self.head().seq <= after:

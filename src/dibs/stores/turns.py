@@ -18,7 +18,7 @@ import os
 import sys
 
 from dibs.errors import Busy, Unavailable
-from dibs.facts import clock
+from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import _thread
 
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.seam import COMMIT, ERROR, GENESIS, WARNING, digest_of, link_of, prefix_range, read_event
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ from marshal import dumps, loads
 
 from dibs import jsontext
 from dibs.errors import Busy
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.seam import (
     COMMIT_TEXT,
     ERROR,

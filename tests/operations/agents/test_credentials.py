@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from dibs.client import catalogue
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Unauthorized
 from dibs.operations.agents.credentials import OF_SERVER
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
-from dibs.session import catalogue
 from dibs.testing.memory import MemoryTransaction
 from tests import declared
 from tests.operations.engines import OnEngine

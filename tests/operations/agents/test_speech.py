@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from dibs.client import catalogue
 from dibs.errors import DibsError, Forbidden, Held
 from dibs.operations.core.authority import MAY, refusal_to_speak
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.operations.guards.commit_guard import COMMITTED
-from dibs.session import catalogue
 from tests.operations.fleet import TREE, Fleet, guards, resource
 
 MINUTE = 60_000

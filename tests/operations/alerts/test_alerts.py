@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dibs.client.evidence import events_of
 from dibs.errors import Deadlock, Held, NotFound
 from dibs.operations.alerts import delivery, kinds, records
 from dibs.operations.core.policy import WORK
@@ -16,7 +17,6 @@ from dibs.operations.guards.removed_trees import REMOVED
 from dibs.operations.upkeep.recovery import RECOVERED, VOID
 from dibs.operations.upkeep.store_moves import FALLEN_BACK
 from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
-from dibs.session.evidence import events_of
 from dibs.stores.seam import read_event
 from tests.canonical import canonical
 from tests.operations.fleet import Fleet, change
@@ -476,9 +476,9 @@ def test_a_booting_agent_is_told_the_alerts_that_concern_it(fleet: Fleet) -> Non
 
 
 def test_a_person_at_work_here_is_told_however_many_agents_there_are(fleet: Fleet) -> None:
+    from dibs.client import catalogue
     from dibs.operations.core.call import Call
     from dibs.operations.core.entry import perform
-    from dibs.session import catalogue
 
     call = Call(fleet.policy, fallback="me@here", typed=True)
     operation = catalogue.operation("leave")

@@ -12,7 +12,7 @@ from tests.operations.fleet import OTHER_TREE, Fleet
 MINUTE, HOUR = 60_000, 3_600_000
 
 
-# --- the five accidents of other tools (c, d and e are in tests/facts, tests/faults and tests/doors too)
+# --- the five accidents of other tools (c, d and e are in tests/machine, tests/faults and tests/guards too)
 
 
 def test_accident_a_after_it_expired_and_another_took_it_the_first_is_refused(fleet: Fleet) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Deadlock, Held
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.operations.claims.waiters import WITHDRAW
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet

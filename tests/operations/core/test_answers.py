@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 
 import dibs
+from dibs.client import catalogue
 from dibs.errors import ERRORS, Held
 from dibs.operations.core import answers, schema
-from dibs.session import catalogue
 from tests import declared
 from tests.operations.fleet import Fleet
 

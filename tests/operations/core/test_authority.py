@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from dibs.client import catalogue
 from dibs.errors import Forbidden, Invalid
 from dibs.operations.core import authority
 from dibs.operations.core.declare import RANKS
 from dibs.operations.core.policy import Policy
 from dibs.operations.tasks.batches import ADD
-from dibs.session import catalogue
 from tests.operations.agents.test_speech import Terminal
 from tests.operations.crew import Crew
 from tests.operations.engines import OnEngine

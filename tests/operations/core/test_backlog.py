@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Conflict, Fenced, NotFound
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.operations.core import long_jobs
 from dibs.operations.core.long_jobs import CONTINUE
 from dibs.operations.upkeep import sweeps

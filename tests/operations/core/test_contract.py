@@ -10,13 +10,13 @@ import pytest
 
 import dibs
 from dibs.canonical import Canonical
-from dibs.doors.cli.main import main
+from dibs.client import catalogue, read_fields
 from dibs.errors import DibsError, Invalid
+from dibs.interfaces.cli.main import main
 from dibs.operations.core.call import Call
 from dibs.operations.core.declare import COMMON, MAX_JSON_CHARS, MAX_TEXT, Field, Operation
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
-from dibs.session import catalogue, read_fields
 from dibs.testing.memory import MemoryStore
 from tests.operations.fleet import Fleet
 

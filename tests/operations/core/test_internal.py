@@ -16,10 +16,10 @@ from hypothesis import strategies as some
 
 import dibs
 from dibs.canonical import Canonical
+from dibs.client import catalogue
 from dibs.errors import DibsError, Forbidden, Invalid
 from dibs.operations.core import index
 from dibs.operations.core.declare import Operation
-from dibs.session import catalogue
 from tests.operations.field_values import TEXTS, usual_request, values
 from tests.operations.fleet import Fleet
 
@@ -48,8 +48,8 @@ def test_every_operation_of_the_source_is_found_by_its_name_and_names_are_unique
 
 
 def test_no_command_and_no_method_is_made_from_an_internal_operation() -> None:
-    from dibs.doors.cli import command
-    from dibs.doors.python.methods import Methods
+    from dibs.interfaces.cli import command
+    from dibs.interfaces.python.methods import Methods
 
     own = {"store move", "undo"}  # commands of their own, which run more than the operation
     names = {operation.name for operation in INTERNAL}

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dibs.client import catalogue
 from dibs.errors import Invalid, NotFound, Quota
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import answers, paging
 from dibs.operations.tasks import pulls
-from dibs.session import catalogue
 from tests.operations.crew import Crew
 from tests.operations.fleet import Fleet
 

@@ -101,7 +101,7 @@ def test_operations_are_held_to_the_tables_in_every_test(monkeypatch: pytest.Mon
 def test_neither_a_claim_nor_a_message_nor_a_document_loads_the_tables() -> None:
     code = (
         "import sys\n"
-        "from dibs.session import catalogue\n"
+        "from dibs.client import catalogue\n"
         "for name in ('claim', 'release', 'send', 'state set', 'task next', 'boot'): catalogue.operation(name)\n"
         f"print(*[name for name in {(events.__name__, keys.__name__)!r} if name in sys.modules])"
     )

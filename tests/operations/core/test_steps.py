@@ -16,12 +16,12 @@ import pytest
 
 import dibs
 from dibs.canonical import Canonical
+from dibs.client import catalogue
 from dibs.errors import Deadlock, DibsError
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import WORK
-from dibs.session import catalogue
 from dibs.testing.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import pytest
 
 from dibs.errors import Conflict, Held, Killed, NotFound
+from dibs.ledger.state import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.guards import changes
 from dibs.operations.guards.audits import AUDIT
 from dibs.operations.guards.commit_guard import CHECK
 from dibs.operations.guards.edit_guard import NOTHING, SAME
-from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.guards.restores import RESTORABLE, RESTORE
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, change, item, known
 

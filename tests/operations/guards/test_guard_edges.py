@@ -10,7 +10,7 @@ from dibs.errors import Conflict, Forbidden, Held, Invalid
 from dibs.operations.agents import marks, roles
 from dibs.operations.guards.audits import ACTIVITY, AUDIT, IDLE, MINE
 from dibs.operations.guards.shell_guard import COMMAND
-from dibs.session import config
+from dibs.workspace import config
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards, item
 
 MINUTE = 60_000

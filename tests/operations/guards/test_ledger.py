@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.operations.guards.ledger import (
+from dibs.ledger.state import (
     HISTORY_NS,
     MAX_AUTHORS,
     MAX_OBSOLETE_LINES,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, NotFound, Quota
-from dibs.lookout.verify import verify_store
 from dibs.operations.core.policy import Policy
 from dibs.operations.landing import lander, queue
+from dibs.verify.checker import verify_store
 from tests.operations.crew import Crew
 from tests.operations.fleet import Fleet, guards
 

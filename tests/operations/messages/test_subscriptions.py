@@ -12,13 +12,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
+from dibs.client.upkeep import subscription_delivery
 from dibs.errors import Invalid, Killed, NotFound, Quota
 from dibs.operations.core import events
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import WORK, Policy
 from dibs.operations.guards.audits import ACTIVITY
 from dibs.operations.messages import mailbox, subscriptions
-from dibs.session import subscription_delivery
 from dibs.stores.seam import read_event
 from tests.operations.fleet import Fleet
 

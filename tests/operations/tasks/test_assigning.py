@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from dibs.client import quotes
 from dibs.errors import Conflict, Fenced, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.tasks import placement
 from dibs.operations.tasks.records import load_task
-from dibs.session import quotes
 from tests.operations.agents.test_speech import Terminal
 from tests.operations.fleet import Fleet
 from tests.operations.task_calls import WAIT, add, assign, boot, kinds, shown, sweep, take, waits_for, work

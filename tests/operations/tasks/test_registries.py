@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Conflict, Held, NotFound, Quota
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.operations.tasks.registries import ADOPT, GIVE_BACK, IMPORT, LOOK, MOVE, SETTLE, TAKE
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet

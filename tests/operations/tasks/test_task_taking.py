@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
+from dibs.client import catalogue
 from dibs.errors import Conflict, DibsError, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
 from dibs.operations.tasks import pulls, workforce
-from dibs.session import catalogue
 from tests.operations.crew import SECOND, TTL, Crew
 from tests.waiting import LIMIT_S
 
@@ -588,7 +588,7 @@ def test_a_worker_that_waits_is_woken_by_the_commit_that_makes_a_task_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Through the Python API on a real database; it would look by itself only after a minute."""
-    from dibs.doors import cli
+    from dibs.interfaces import cli
 
     assert cli.main(["init", str(tmp_path)]) == 0
     monkeypatch.setattr(pulls, "POLL_MS", 60_000)

@@ -1,7 +1,7 @@
 """Killed is killed: what a hook asks before it lets a call pass that needs no other decision.
 
-Most hooks never ask: a kill leaves marks next to the store (session/stop_marks.py), under every id and name by which a
-client's hook may know the agent. An agent is killed with those above it, so its subagents need no marks.
+Most hooks never ask: a kill leaves marks next to the store (workspace/stop_marks.py), under every id and name by which
+a client's hook may know the agent. An agent is killed with those above it, so its subagents need no marks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Delivery of alerts to the command or webhook of the config: which alerts, by whom, how often. session/ sends them.
+"""Delivery of alerts to the command or webhook of the config: which alerts, by whom, how often. client/ sends them.
 
 An alert that is to be delivered is pending from the start. A process takes a few for LEASE_MS: until then no other
 process has them. It reports each: delivered, or why not; then the next attempt waits, longer each time, at most

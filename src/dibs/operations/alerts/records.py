@@ -10,7 +10,7 @@ Severities: `warning` (a person should look), `error` (work is blocked, lost or 
 
 Evidence: an operation does not know the number of an event that it writes. An alert names commits, each with the
 subject of the event meant: a claim's token, a waiter's ticket, the commit that caused it (the store fills that in). A
-reader finds the event numbers from these (session/evidence.py).
+reader finds the event numbers from these (client/evidence.py).
 
 Bounds: MAX_OPEN alerts are open or acknowledged at a time. A further one takes the place of an acknowledged one or of
 one with a lower severity; where there is none, it is only counted. MAX_CLEARED cleared ones are kept.

@@ -12,7 +12,7 @@ a `[` that is never closed is itself). None of these crosses a `/`. `**` as a wh
 components, also none; inside a longer component it is the same as `*`. There are no backslash escapes: a literal `*` is
 written `[*]`. A class may be empty (`[z-a]`); a glob with one matches nothing and meets nothing.
 
-Texts come in canonical form (facts/paths.py); `simplify` refuses the others.
+Texts come in canonical form (workspace/paths.py); `simplify` refuses the others.
 """
 
 from __future__ import annotations

@@ -1804,7 +1804,7 @@ class MapAnswer(TypedDict):
 
 
 class StatsView(TypedDict):
-    """Counts and times (seconds) of `stats`; reports/statistics.py has the words."""
+    """Counts and times (seconds) of `stats`; audit/statistics.py has the words."""
 
     granted: int
     refused: int

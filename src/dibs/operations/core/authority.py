@@ -162,7 +162,7 @@ INTERNAL = (MAY,)
 
 
 def refusal_to_speak(tx: Transaction, call: Call, spoken: speech.Spoken) -> Forbidden | None:
-    """The same for the dibs commands in a shell command of the agent, before it runs (facts/dibs_commands.py)."""
+    """The same for the dibs commands in a shell command of the agent, before it runs (shell/dibs_commands.py)."""
     call.inside = call.inside or call.agent  # this agent's shell will run them
     for command, speaker in spoken:
         if speaker and not within(names.found(tx, speaker), call.agent):

@@ -63,7 +63,7 @@ MAX_RAW = 1_000_000  # letters of a machine's text: a command with a file in it
 MAX_TEXTS = 200  # in an object of texts that has a limit for each
 MAX_REF = 400  # letters of a name in git: its file system takes no longer one
 MAX_CHANNEL = 32  # letters; clock.random_id makes twelve
-PROCESS_PARTS = 5  # of a process's full name (facts/processes.py)
+PROCESS_PARTS = 5  # of a process's full name (machine/processes.py)
 MAX_JSON_CHARS = 64 * 1024  # letters of a value as JSON text; what is longer belongs into a file
 LOCAL = frozenset(
     ("commit", "file", "process", "resource", "resources")
@@ -338,7 +338,7 @@ class Operation:
     state; `destructive`: takes away what others made or hold, or what cannot be restored. `refuses` is a key of the
     answer: if its value is not empty, the answer is a refusal (exit code 1, `ok` false).
 
-    What a session does around it, by names that the session knows (session/steps.py, doors/above.py):
+    What a session does around it, by names that the session knows (client/steps.py, interfaces/session_hooks.py):
     `wants` ("rules": the digest of the workspace's rules; "deliveries": what the agent subscribes to comes first;
     "here": a query about the caller's own machine),
     `beforehand` (completes the request), `afterwards` (completes the answer), `around` (runs it as a part of more).

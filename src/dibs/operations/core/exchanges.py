@@ -13,7 +13,7 @@ connection has one request under way, so its last answer is enough: one record f
   comes later. A retry that was answered (`taken`) cannot be taken back.
 
 The record is swept some time after the connection's last request. A caller refuses its own retry after RETRY_WITHIN_MS
-(session/remote.py), because the record may be gone.
+(client/server_link.py), because the record may be gone.
 """
 
 from __future__ import annotations

@@ -73,15 +73,15 @@ FILES = {
     "whoami": "agents.presence",
 }
 QUERIES = {
-    "check": "reports.audit",
-    "doctor": "reports.doctor",
-    "explain": "reports.explain",
-    "log": "reports.queries",
-    "map": "reports.resource_map",
-    "restore": "reports.restore",
-    "run report": "reports.queries",
-    "stats": "reports.statistics",
-    "verify": "reports.queries",
+    "check": "audit.check",
+    "doctor": "audit.doctor",
+    "explain": "audit.explain",
+    "log": "audit.queries",
+    "map": "audit.resource_map",
+    "restore": "undo.restore",
+    "run report": "audit.queries",
+    "stats": "audit.statistics",
+    "verify": "audit.queries",
 }  # below dibs: they read more than one transaction sees
 INTERNAL = {
     "activity": "operations.guards.audits",
@@ -154,7 +154,7 @@ INTERNAL = {
     "restore-take": "operations.guards.restores",
     "run archived": "operations.runs.run_endings",
     "run chosen": "operations.runs.run_reads",
-    "run read": "reports.source",
+    "run read": "audit.source",
     "run tasks": "operations.runs.run_reads",
     "run usage": "operations.runs.run_records",
     "same": "operations.agents.aliases",

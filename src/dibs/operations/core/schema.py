@@ -1,7 +1,8 @@
 """The requests and answers of operations, and the errors, as JSON Schema (2020-12), derived from the declarations.
 
-For the doors that describe themselves: OpenAPI (doors/http) and the tools of MCP (doors/mcp). They derive it when they
-first need it and keep what they make of it; no file has it. Importing this costs some 15 ms (typing, answers.py).
+For the doors that describe themselves: OpenAPI (interfaces/http) and the tools of MCP (interfaces/mcp). They derive it
+when they first need it and keep what they make of it; no file has it. Importing this costs some 15 ms (typing,
+answers.py).
 
 A type with a name is a definition: it goes to `definitions`, and a reference stands in its place.
 """

@@ -5,6 +5,7 @@ Internal: only the doors around the agents' tool calls run these, and bring the 
 
 from __future__ import annotations
 
+from dibs.ledger.state import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent, get_agents, put_agent, registered_agent
 from dibs.operations.claims import endings, resources
@@ -13,7 +14,6 @@ from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY, IN_TREE, PATH, SHELL, is_present
-from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.messages import mailbox
 from dibs.operations.upkeep import sweeps
 from dibs.stores.seam import COMMIT

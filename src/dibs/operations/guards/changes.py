@@ -20,12 +20,12 @@ second time is a second change.
 from __future__ import annotations
 
 from dibs.errors import NotFound
+from dibs.ledger.state import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent, get_agents
 from dibs.operations.claims import records as claim_records
 from dibs.operations.claims import resources
 from dibs.operations.core.call import check_text, due, related
-from dibs.operations.guards.ledger import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ The claim `deploy:TARGET` excludes other agents. The caller's own claims do not 
 agent, or by its family, is excluded by a record of the running one, which ends with its process.
 Finishing takes the token: after a lost claim the outcome is still logged, but it does not count as deployed.
 
-The deploy checks use facts that a door brings (facts/git/sync.py), in this order:
+The deploy checks use facts that a door brings (git/sync.py), in this order:
 - uncommitted changes: refused without `dirty`;
 - missing commits of the deciding branch: `behind`. It decides for every branch and for a detached HEAD;
 - no comparison possible (no remote, no answer, a shallow clone): refused, exit 2, without `unsynced`;

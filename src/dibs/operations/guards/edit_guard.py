@@ -18,6 +18,7 @@ if its process is dead, it ends at the next look. Race: the second transaction s
 from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted
+from dibs.ledger.state import GIT, OUTSIDE, UNKNOWN
 from dibs.operations.agents import roles
 from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.claims import endings, grants, resources
@@ -26,7 +27,6 @@ from dibs.operations.claims.records import ranges_for
 from dibs.operations.core.call import related, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MIGRATIONS, covers, is_migration, matches
-from dibs.operations.guards.ledger import GIT, OUTSIDE, UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Moves of HEAD in a working tree that several agents share, reported after the fact.
 
-The shell guard refuses a command that would visibly move HEAD under other agents (working_tree.py). A script or a
+The shell guard refuses a command that would visibly move HEAD under other agents (shared_tree.py). A script or a
 program can do the same invisibly. Git's reflog has it; the agents at work in that tree are told, because their next
 commit would land elsewhere, and the log has it in any case.
 """

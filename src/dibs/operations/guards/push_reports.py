@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 def _over(tx: Transaction, call: Call, request: PushOverRequest) -> DibsError | dict[str, Any]:
     """May the branch lose these commits there? `makers` has an agent of each, with one of its commits."""
-    from dibs.operations.guards import working_tree
+    from dibs.operations.guards import shared_tree
 
     makers = request["makers"]
     where = f"{request['remote']}/{request['branch']}"
     if not call.fallback or call.agent != call.fallback:
         fact = {"what": "git push", "does": f"take off {where}", "makers": makers}
-        return working_tree.rewritten(tx, call, fact) or {"told": []}
+        return shared_tree.rewritten(tx, call, fact) or {"told": []}
     from dibs.operations.messages import mailbox
 
-    at_work = [agent for agent in sorted(makers) if working_tree.is_at_work(tx, call, agent)]
+    at_work = [agent for agent in sorted(makers) if shared_tree.is_at_work(tx, call, agent)]
     for agent in at_work:
         commit = makers[agent][:10]
         text = (

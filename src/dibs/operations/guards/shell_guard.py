@@ -2,7 +2,7 @@
 
 Doors read the command's words and git's state and bring plain facts; the files that a command names go to the edit
 guard (edit_guard.py) like any other edit. This file decides about everything else that a command does:
-- sweeps: what git would do to unnamed files, to the branch and to the stashes of a shared working tree; working_tree.py
+- sweeps: what git would do to unnamed files, to the branch and to the stashes of a shared working tree; shared_tree.py
   decides it.
 - targets that cannot be read from the words (`> $F`): refused while other agents hold claims in this working tree, or,
   if the words show the folder (`> build/$n`) or the name (`> $OUT/report.json`), while other agents hold something
@@ -26,7 +26,7 @@ from dibs.operations.claims import endings, grants, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
-from dibs.operations.guards import audits, edit_guard, working_tree
+from dibs.operations.guards import audits, edit_guard, shared_tree
 from dibs.operations.guards.edit_guard import IN_TREE, OWNERS, PATH, READ, SHELL
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.answers import BlockerView
     from dibs.operations.core.call import Call
     from dibs.operations.guards.requests import CommandRequest
-    from dibs.operations.guards.working_tree import Concern, UnfinishedWork
+    from dibs.operations.guards.shared_tree import Concern, UnfinishedWork
     from dibs.stores.seam import Transaction
 
     class Command(TypedDict):
@@ -113,16 +113,16 @@ def _in_the_way(tx: Transaction, call: Call, command: Command, *, exact: bool) -
     if busy:  # what lies in git's index now is of a moment
         blockers = [views.blocker(tx, one, normal) for one in busy]
         return _command_runs(tx, blockers) if _running_commands(tx, call, normal) else Held(blockers=blockers)
-    unfinished = working_tree.unfinished(tx, call, command["owned"], others) if sweeps or exact else []
-    concerned: list[Concern] = [*others, *unfinished, *working_tree.loose(tx, command["loose"], [*others, *unfinished])]
+    unfinished = shared_tree.unfinished(tx, call, command["owned"], others) if sweeps or exact else []
+    concerned: list[Concern] = [*others, *unfinished, *shared_tree.loose(tx, command["loose"], [*others, *unfinished])]
     dropped: list[str] = []
     for given in sweeps:
         sweep = {"tree": tree, **given, "here": tree}
         counting = [one for one in concerned if one["tree"] in {"", sweep["tree"]}]
-        refusal = working_tree.refusal(tx, call, sweep, counting)
+        refusal = shared_tree.refusal(tx, call, sweep, counting)
         if refusal is not None:
             return _refuse(tx, call, sweep["what"], refusal)
-        dropped += working_tree.dropped(sweep, counting)
+        dropped += shared_tree.dropped(sweep, counting)
     doubt = _being_changed(tx, unresolved, unfinished, tree) or _unreadable(tx, unresolved, others, tree)
     if doubt is not None:
         return _refuse(tx, call, doubt.fields["words"][0], doubt)
@@ -159,7 +159,7 @@ def _being_changed(
             below = doubt.get("below") or () if doubt.get("exact") and record["tree"] == doubt.get("tree", tree) else ()
             if any(resources.show(one) == name for one in below) and record["there"] and not record["own"]:
                 instead = f"Wait until that is committed; or `dibs claim {quoted(name)}`, read it, and run it again."
-                who = working_tree.who(tx, record)
+                who = shared_tree.who(tx, record)
                 return Held(
                     f"`{_short(doubt['words'])}` may write {name} ({who}). {instead}", words=[doubt["words"]],
                     blockers=[views.blocker(tx, record, [["file", name]])], more=0, instead=instead,
@@ -279,7 +279,7 @@ def _unreadable(
         message = f"`{_short(words[0])}` may write {', '.join(wanted[:MAX_FILES_NAMED])}: {waits}"
         return Held(message, blockers=shown, more=more_claims, wanted=wanted, words=words)
     held = {resources.show(hit): record for _, record, hits in found for hit in hits}
-    names = [f"{name} ({working_tree.who(tx, record)})" for name, record in list(held.items())[:MAX_FILES_NAMED]]
+    names = [f"{name} ({shared_tree.who(tx, record)})" for name, record in list(held.items())[:MAX_FILES_NAMED]]
     more = f" and {len(held) - len(names)} more" if len(held) > len(names) else ""
     return Held(
         f"which file this command would write cannot be read from its words ({', '.join(map(_short, words[:3]))}), and "
@@ -315,7 +315,7 @@ def _short(words: str) -> str:
 def _may_be(doubt: dict[str, Any], resource: Sequence[str]) -> bool:
     """Can a target below these folders, or one of these paths, be this resource? Without either it may be anything."""
     below, paths = doubt.get("below"), doubt.get("paths")
-    if not working_tree.is_file(resource):
+    if not shared_tree.is_file(resource):
         return False
     if paths and (resource[1] in paths if resource[0] == "file" else _is_in(paths, resource)):
         return True
@@ -362,7 +362,7 @@ COMMAND = Operation(
     "command", _command, "May this command run now?", sent_by=ANYWHERE,
     fields=(
         Field("tree", "tree", "the top of the working tree", required=True),
-        Field("sweeps", "json", "what git would do (working_tree.py)", default=(), items=working_tree.FACTS),
+        Field("sweeps", "json", "what git would do (shared_tree.py)", default=(), items=shared_tree.FACTS),
         Field("unresolved", "json", "targets that cannot be read from the words", default=(),
               items=(
                   _WORDS,

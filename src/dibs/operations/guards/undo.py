@@ -1,6 +1,6 @@
 """The rules of `dibs undo`: which changes belong to a claim, a task or an agent, and how they are taken out of a file.
 
-Pure functions first, of values that running/undo_plan.py brings: the ledger's changes, the log's claims. A file's
+Pure functions first, of values that undo/plan.py brings: the ledger's changes, the log's claims. A file's
 changes are taken back from the newest to the oldest. Where the content is what the agent made, what was before
 comes back exactly. Where it is not, another one has built on it: refused, or merged, if that is what was asked for.
 
@@ -11,6 +11,7 @@ undo, another agent's takes the rank of an orchestrator.
 from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Fenced, Forbidden, Held
+from dibs.ledger.state import LIKELY, MISSING, OUTSIDE, SURE, UNSURE
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent
@@ -21,17 +22,16 @@ from dibs.operations.core.call import check_text, related, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY
-from dibs.operations.guards.ledger import LIKELY, MISSING, OUTSIDE, SURE, UNSURE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
+    from dibs.ledger.state import Change
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
-    from dibs.operations.guards.ledger import Change
     from dibs.operations.guards.requests import UndoDoneRequest, UndoRequest
     from dibs.stores.seam import Transaction
 

@@ -1,6 +1,6 @@
 """Coming conflicts: pairs of working trees and branches that git could not merge now, as the last look found them.
 
-A look (running/radar.py) merges the pairs and reports all conflicts of one machine's repository at once; what it does
+A look (land/radar.py) merges the pairs and reports all conflicts of one machine's repository at once; what it does
 not report any more is gone. The record says since when; the agents of both sides are told once, when a pair begins to
 conflict, and not again while it does.
 

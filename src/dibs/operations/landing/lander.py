@@ -1,9 +1,9 @@
-"""The lander: the one process that moves a target branch. Internal; running/landing.py runs these.
+"""The lander: the one process that moves a target branch. Internal; land/lander.py runs these.
 
 The claim `land:TARGET` excludes other agents. The lander's own family is not blocked by it, so a record of the running
 batch excludes a second process: it ends with the process, and its turn number rises with each lander. A lander says its
 token and its turn with every step, and a stale one is refused; the turn is also in a ref of the repository, so that git
-itself refuses the stale one (running/landing_target.py).
+itself refuses the stale one (land/target.py).
 
 - take: refused while another process lands (`held`), also while an agent holds the claim by hand to freeze the target.
   The claim of a lander whose process is dead ends here, whatever its deadline. What that lander was about to do is

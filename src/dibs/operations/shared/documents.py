@@ -7,8 +7,8 @@
 - retry: the same request id gets the first answer; without one, a write that had succeeded is a conflict.
 - race: transactions are decided one after the other; of all writers that name the same version exactly one wins.
 
-Not here: the loop that reads, changes and writes again after a conflict (doors/python/update_loop.py), and waiting for
-a change (subscriptions.py).
+Not here: the loop that reads, changes and writes again after a conflict (interfaces/python/update_loop.py), and waiting
+for a change (subscriptions.py).
 """
 
 from __future__ import annotations

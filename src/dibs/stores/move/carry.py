@@ -2,7 +2,7 @@
 
 Two sides offer the same verbs, one for each engine (sqlite_side.py, redis_side.py). The old side is frozen first, so
 that nothing is written to it. The new side is filled out of sight (`stage`), read back and compared. It takes over
-(`publish`) only after the old side has given up. storage/store_move.py calls the verbs in order.
+(`publish`) only after the old side has given up. client/store_move.py calls the verbs in order.
 
 The clock continues: the new side's `now` begins where the old side's stands, so a deadline keeps its remaining life.
 Numbers continue: the new side's first commit is above the old side's last.

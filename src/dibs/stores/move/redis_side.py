@@ -7,7 +7,7 @@ expire after a day if the move is abandoned.
 from __future__ import annotations
 
 from dibs.errors import Unavailable
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.move import moved_mark
 from dibs.stores.move.carry import PAGE_ROWS, Frozen
 from dibs.stores.redis import epoch

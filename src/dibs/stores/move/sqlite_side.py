@@ -10,7 +10,7 @@ import os
 import apsw
 
 from dibs.errors import Unavailable
-from dibs.facts import clock, processes
+from dibs.machine import clock, processes
 from dibs.stores.move import moved_mark
 from dibs.stores.move.carry import PAGE_ROWS, Frozen
 from dibs.stores.seam import AFTER_KEY, Event, Seal

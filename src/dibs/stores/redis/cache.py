@@ -8,7 +8,7 @@ transaction that writes nothing, or raises, is run again on the server's data.
 
 from __future__ import annotations
 
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.seam import COMMIT_TEXT, filled_entry, sha1_of
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import clock, processes
+from dibs.machine import clock, processes
 
 SLACK_MS = 2_000  # a smaller step cannot be told from a slow answer
 DRIFT_DIVISOR = 1_000  # clocks may drift by one millisecond in this many

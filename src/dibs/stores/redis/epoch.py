@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Unavailable
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.redis import scripts
 from dibs.stores.redis.wire import ConnectionLost, ServerError
 from dibs.stores.seam import GENESIS, sha1_of

@@ -14,7 +14,7 @@ What is not here: who gathers a group, and who waits for it.
 from __future__ import annotations
 
 from dibs.errors import Busy
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.redis.store import MAX_RUNS_AND_WAITS, TURN_TIMEOUT_S, WORDS_BEFORE_LINK, _CommitAttempt
 from dibs.stores.redis.transaction import RedisTransaction, bytes_of, event_words, row_words
 from dibs.stores.seam import COMMIT_TEXT, MAX_CLOCK_AGE_MS, MAX_GROUP_MS, MAX_STALE_RUNS, fill, filled_entry, too_slow

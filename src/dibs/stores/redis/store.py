@@ -11,7 +11,7 @@ What is not here: any word of what dibs is for.
 from __future__ import annotations
 
 from dibs.errors import Busy, DibsError, Unavailable
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.move import moved_mark
 from dibs.stores.redis import epoch, scripts
 from dibs.stores.redis.cache import Cache

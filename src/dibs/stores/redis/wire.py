@@ -7,7 +7,7 @@ answer through it takes twice as long. client.py is redis-py, for TLS and for Se
 from __future__ import annotations
 
 from dibs.errors import DibsError, Unavailable
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ import apsw
 
 from dibs import jsontext
 from dibs.errors import Busy, DibsError, Unavailable
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.seam import GENESIS, prefix_range
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ MIGRATIONS: list[str] = [SCHEMA_1, SCHEMA_2]
 
 def create(path: str, commit: int = 0) -> str:
     """Make the database, in one transaction, with tokens starting above `commit`; returns the id it was given."""
-    from dibs.facts import filesystems
+    from dibs.machine import filesystems
 
     filesystems.refuse_network(os.path.dirname(path) or ".")
     if os.path.exists(path):

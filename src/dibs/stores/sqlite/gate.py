@@ -24,7 +24,7 @@ from _io import FileIO
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 
 from dibs.errors import Busy, Unavailable
-from dibs.facts import processes
+from dibs.machine import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

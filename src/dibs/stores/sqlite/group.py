@@ -13,7 +13,7 @@ from fcntl import LOCK_UN, flock
 
 import apsw
 
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.seam import MAX_CLOCK_AGE_MS, MAX_GROUP_MS, MAX_STALE_RUNS, fill, too_slow
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite.store import DamagedError, SqliteStore, _Transaction

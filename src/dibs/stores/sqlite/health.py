@@ -10,7 +10,7 @@ import os
 import apsw
 
 from dibs.errors import DibsError
-from dibs.facts import clock
+from dibs.machine import clock
 from dibs.stores.seam import ERROR
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite.gate import Gate

@@ -17,7 +17,7 @@ import apsw
 
 from dibs import jsontext
 from dibs.errors import Busy, DibsError, Invalid, Unavailable
-from dibs.facts import clock, processes
+from dibs.machine import clock, processes
 from dibs.stores.seam import (
     AFTER_KEY,
     COMMIT_TEXT,
@@ -91,7 +91,7 @@ class SqliteStore(Engine):
         self._file = found.st_dev, found.st_ino
         self._beside: list[tuple[int, int]] = []  # the same of the files next to it, once SQLite has opened them
         if not os.major(found.st_dev):  # no block device: a network, or one of several local kinds
-            from dibs.facts import filesystems
+            from dibs.machine import filesystems
 
             filesystems.refuse_network(os.path.dirname(path) or ".")
         self._connection = database_file.connect(path, timeout)

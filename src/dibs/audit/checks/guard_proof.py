@@ -1,0 +1,47 @@
+"""The proof of the guards: made by a door that can run the clients' hooks, kept in `.dibs/local/` for other doors.
+
+`session.prove_guards` is set by the command `dibs check`: it runs each client's own command with a forbidden write
+(interfaces/cli/doctor/guards.py). A server, a library or a page shows the last proof of this machine, with its age.
+"""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.machine import atomic_write, clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.client.session import Session
+
+FILE = "proof"  # in .dibs/local/
+FRESH_MS = 60_000  # a proof of this very check
+MAX_BYTES = 256 * 1024
+
+
+def proven(session: Session) -> dict[str, Any] | None:
+    """The checks of the guards, made now or last; None if there were none yet."""
+    if session.prove_guards is None:
+        return _kept(session.place.local)
+    found = {"wall": clock.wall(), "checks": list(session.prove_guards(session))}
+    _keep(session.place.local, found)
+    return found
+
+
+def _keep(local: str, found: dict[str, Any]) -> None:
+    try:
+        atomic_write.replace(f"{local}/{FILE}", jsontext.encode(found))
+    except OSError:
+        pass  # a sandbox: the next one keeps it
+
+
+def _kept(local: str) -> dict[str, Any] | None:
+    try:
+        with open(f"{local}/{FILE}", encoding="utf-8") as file:
+            found = jsontext.decode(file.read(MAX_BYTES))
+        checks = found["checks"]
+        shaped = all({"check", "ok", "message", "severity"} <= set(one) for one in checks)
+        return {"wall": int(found["wall"]), "checks": checks} if shaped else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

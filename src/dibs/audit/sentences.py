@@ -1,0 +1,501 @@
+"""One event as one plain sentence: who did what, to what, why, for how long, and how it can be taken back.
+
+Every kind of operations/core/events.py has a sentence here; a test holds that. What agents wrote (names, reasons,
+titles) is data: nothing in it that cannot be seen reaches a sentence, and their words stand in quotation marks.
+"""
+
+from __future__ import annotations
+
+from dibs.audit.fold import is_lost
+from dibs.client import quotes
+from dibs.errors import counted, quoted
+from dibs.machine import relative_times
+from dibs.operations.guards.changes import who_did_it
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    Event = dict[str, Any]
+
+SHOWN = 3  # resources and agents that a sentence names; the rest is a number
+MAX_WORDS = 160  # letters of what an agent wrote
+SHORT_COMMIT = 8  # letters of a commit's id
+VERBS = {"write": "claimed {}", "read": "claimed {} for reading", "watch": "began to watch {}"}
+ENDS = {
+    "expired": "The claim of {who} on {what} expired: it was not renewed.",
+    "gone": "The process of {who} was gone: its claim on {what} ended{after}.",
+    "killed": "{who} was killed: its claim on {what} ended{after}.",
+    "cancelled": "The task of {who} was cancelled: its claim on {what} ended{after}.",
+    "preempted": "The task of {who} was preempted: its claim on {what} ended{after}.",
+    "unclaimed": "{who} did not pick up the hand-over of {what} in time.",
+}
+WAITS = {
+    "granted": "{who} got its turn for {what}{after}.", "gave_up": "{who} gave up waiting for {what}{after}.",
+    "lapsed": "{who} stopped asking for {what}: it lost its place in the queue{after}.",
+    "deadlock": "{who} stopped waiting for {what}{after}: a deadlock.",
+    "killed": "{who} was killed while it waited for {what}.", "left": "{who} left while it waited for {what}.",
+    "again": "{who} asked for {what} again and keeps its turn.",
+    "epoch": "The store lost commits: {who} no longer waits for {what}.",
+}  # fmt: skip
+RELEASES = {
+    "released": "{who} released {what}{after}.", "upgraded": "{who} gave up {what} for a stronger claim on it.",
+    "committed": "{who} committed {what}{commit}, which ended its claim{after}.",
+    "unchanged": "{who} stopped and had not changed {what}: its claim ended{after}.",
+    "left": "{who} left, which released {what}{after}.", "done": "{who} finished {what}{after}.",
+    "failed": "{who} gave up {what} as failed{after}.", "returned": "{who} returned {what}{after}.",
+}  # fmt: skip
+REFUSALS = {
+    "conflict": "it had not seen what is in the file now, or the file is not settled",
+    "held": "another agent holds it", "forbidden": "its role does not allow it",
+    "order": "it breaks the order of claims",
+    "deadlock": "it would cause a deadlock", "fenced": "its claim or its process was no longer the current one",
+    "quota": "a limit was reached", "not_found": "it was not found", "killed": "the agent was killed",
+    "behind": "the working tree was behind", "unverified": "the verification failed", "invalid": "it was not valid",
+}  # fmt: skip
+DEPLOY_REFUSALS = {
+    "conflict": "files were changed and not committed", "unavailable": "whether the copy was stale could not be known",
+    "forbidden": "a placeholder text would have shipped, or its role does not deploy",
+}  # fmt: skip
+HOW_PAST = {"past": "past the guard (`--no-verify`)", "replayed": "by replaying commits, for which git does not ask"}
+
+
+class Teller:
+    """Makes sentences; knows the agents' names, and which overwritten contents can still be restored."""
+
+    def __init__(self, names: dict[str, str], restorable: Iterable[str] = ()) -> None:
+        self._names = names
+        self._restorable = set(restorable)
+
+    def tell(self, event: Event, known: dict[str, Any] | None = None) -> str:
+        """The sentence. `known` is the claim or the wait that the event's subject means, as it was then."""
+        say = SENTENCES.get(event["kind"])
+        if say is None:
+            return f"{self.who(event['agent'])}: {quotes.clean(event['kind'])} {quotes.clean(event['subject'])}."
+        return say(self, event, event["data"], known or {})
+
+    # --- parts of sentences
+
+    def who(self, agent: str | None) -> str:
+        """An agent's name."""
+        if not agent:
+            return "an unknown agent"
+        return quotes.clean(self._names.get(agent) or agent)
+
+    def all(self, agents: Iterable[str]) -> str:
+        """Some agents' names."""
+        return some([self.who(agent) for agent in dict.fromkeys(agents)])
+
+    def back(self, identifier: str, was: str) -> str:
+        """How an overwritten content comes back."""
+        if not was:
+            return " There was no file before."
+        if identifier in self._restorable:
+            return f" `dibs restore {identifier}` brings back what was there."
+        return " What was there is no longer kept."
+
+
+def what(resources: Any) -> str:
+    """Resources as a sentence names them."""
+    found = [text_of(one) for one in resources or () if not (isinstance(one, (list, tuple)) and one[0] == "inode")]
+    return some(found) or "nothing"
+
+
+def text_of(resource: Any) -> str:
+    """One resource, of an event or as people write it."""
+    text = str(resource[1] if isinstance(resource, (list, tuple)) else resource)
+    return quotes.clean(text or "the whole repository")
+
+
+def some(names: list[str], few: int = SHOWN) -> str:
+    """A few of these, and how many more."""
+    if len(names) > few:
+        return f"{', '.join(names[:few])} and {len(names) - few} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def said(text: Any) -> str:
+    """An agent's own words, in quotation marks."""
+    words = quotes.clean(" ".join(str(text).split()))
+    return f"“{words[:MAX_WORDS]}{'…' if len(words) > MAX_WORDS else ''}”"
+
+
+def _short(commit: Any) -> str:
+    return quotes.clean(str(commit))[:SHORT_COMMIT]
+
+
+def _after(event: Event, known: dict[str, Any]) -> str:
+    """How long it lasted."""
+    return f" after {relative_times.short(event['now'] - known['now'])}" if known else ""
+
+
+def _why(data: dict[str, Any], name: str = "why", before: str = ": ") -> str:
+    return f"{before}{said(data[name])}" if data.get(name) else ""
+
+
+# --- claims and waits
+
+
+def _granted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    things = what(d["resources"])
+    if d["via"] == "handover":
+        begin = f"{t.who(e['agent'])} was handed {things}"
+    elif d["via"] == "queue":
+        begin = f"{t.who(e['agent'])} got {things} from the queue"
+    elif d.get("tree") and d["mode"] == "write":
+        begin = f"{t.who(e['agent'])} claimed {things} to change it"
+    else:
+        begin = f"{t.who(e['agent'])} {VERBS.get(d['mode'], 'claimed {}').format(things)}"
+    task = f", for task {quotes.clean(d['task'])}" if d.get("task") else ""
+    return f"{begin} (token {d['token']}){task}{_why(d, 'reason')}."
+
+
+def _moved(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+    things = what(known.get("resources"))
+    if d["why"] == "boot":
+        return f"{t.who(d['to'])} started again and keeps {things}, under token {d['token']}."
+    return f"{t.who(e['agent'])} left: {things} passed to {t.who(d['to'])}."
+
+
+def _released(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+    after, things = _after(e, known), what(d.get("resources"))
+    if d.get("to"):
+        text = f"{t.who(e['agent'])} handed {things} over to {t.who(d['to'])}{after}."
+    else:
+        commit = f" ({_short(d['commit'])})" if d.get("commit") else ""
+        form = RELEASES.get(d["why"], RELEASES["released"])
+        text = form.format(who=t.who(e["agent"]), what=things, after=after, commit=commit)
+        if commit and d["why"] != "committed":
+            text = f"{text[:-1]}, with commit {_short(d['commit'])}."
+    return f"{text} It still holds {what(d['left'])}." if d.get("left") else text
+
+
+def _ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+    things, who = what(known.get("resources")), t.who(e["agent"])
+    if d["why"] == "forced":
+        return f"{t.who(d.get('by'))} took {things} away from {who}{_after(e, known)}{_why(d, 'reason')}."
+    form = ENDS.get(d["why"], "The claim of {who} on {what} ended{after}.")
+    return form.format(who=who, what=things, after=_after(e, known))
+
+
+def _refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    begin = f"{t.who(e['agent'])} was refused {what(d.get('resources') or [e['subject']])}"
+    blockers = [one for one in d.get("blockers") or () if isinstance(one, dict)]
+    if d["code"] == "deadlock":
+        agents = [t.who(one.get("agent")) for one in blockers]
+        return f"{begin}: it would cause a deadlock ({' → '.join([*agents, *agents[:1]])})."
+    if not blockers:
+        return f"{begin}: {REFUSALS.get(d['code'], quotes.clean(d['code']))}."
+    first = blockers[0]
+    state = "waits for" if first.get("waiting") else "held" if first.get("mode") == "write" else "read"
+    more = f" (and {len(blockers) - 1} more)" if len(blockers) > 1 else ""
+    thing = text_of(first.get("resource", ""))
+    return f"{begin}: {t.who(first.get('agent'))} {state} {thing}{_why(first, 'reason')}{more}."
+
+
+def _queued(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    return f"{t.who(e['agent'])} began to wait for {what(d['resources'])}."
+
+
+def _wait_ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+    form = WAITS.get(d["why"], "{who} no longer waits for {what}{after}.")
+    return form.format(who=t.who(e["agent"]), what=what(known.get("resources")), after=_after(e, known))
+
+
+def _interest_ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+    things = what(known.get("resources"))
+    if d["why"] == "served":
+        return f"{t.who(e['agent'])} was told that {things} is free."
+    return f"{t.who(e['agent'])} no longer needs to be told about {things}."
+
+
+# --- edits and commits
+
+
+def _edit_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
+    return f"{t.who(e['agent'])} was refused an edit of {text_of(e['subject'])}: {why}."
+
+
+def _violated(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    path = text_of(e["subject"])
+    text = f"{t.who(e['agent'])} changed {path} although {t.who(d['holder'])} held it or had unfinished work in it."
+    return text + t.back(d["id"], d["was"])
+
+
+def _unattributed(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    path = text_of(e["subject"])
+    by = who_did_it(d["grade"], [t.who(one) for one in d.get("suspects", ())])
+    holder = f"{t.who(d['holder'])} held or had unfinished work in"
+    return f"{path}, which {holder}, was changed; {by}.{t.back(d['id'], d['was'])}"
+
+
+def _taken(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    text = f"{t.who(e['agent'])} continued {text_of(e['subject'])}, in which {t.who(d['holder'])} had unfinished work."
+    return text + t.back(d["id"], d["was"])
+
+
+def _doubted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    others = f", while {t.all(d['suspects'])} was at work too" if d.get("suspects") else ""
+    text = f"{text_of(e['subject'])} changed, probably by a command of {t.who(e['agent'])}{others}."
+    return text + t.back(d["id"], d["was"])
+
+
+def _restored(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    undo = t.back(d["undo"], d["was"]) if d.get("undo") else ""
+    return (
+        f"{t.who(e['agent'])} restored {text_of(e['subject'])} as it was before change {quotes.clean(d['id'])}.{undo}"
+    )
+
+
+def _commit_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
+    return f"{t.who(e['agent'])} was refused a commit of {what(d['paths'])}: {why}."
+
+
+def _unverified(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    held = f", with {what(d['paths'])}, which {t.all(d['holders'])} held" if d.get("holders") else ""
+    return f"{t.who(e['agent'])} committed {_short(e['subject'])} {HOW_PAST.get(d['how'], '')}{held}."
+
+
+# --- tasks
+
+
+def _task_added(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    after = f" It waits for {some([quotes.clean(one) for one in d['after']])}." if d.get("after") else ""
+    return f"{t.who(e['agent'])} added task {quotes.clean(e['subject'])}: {said(d['title'])}.{after}"
+
+
+def _task_moved(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+    task, who, to = quotes.clean(e["subject"]), t.who(e["agent"]), d["to"]
+    if to == "executing":
+        return f"{who} began task {task} (token {d.get('token')})."
+    after = _after(e, known) if d["from"] == "executing" else ""
+    if is_lost(d):
+        follows = "it is planned again" if to == "planned" else "it is quarantined, nobody gets it any more"
+        return f"{who} lost task {task}{after} ({d['why']}): {follows}."
+    if to == "complete":
+        checked = f"; `{quotes.clean(d['verified']['command'])}` passed" if d.get("verified") else ""
+        return f"{who} completed task {task}{after}{checked}."
+    if to in {"failed", "quarantined", "cancelled"}:
+        words = {"failed": "failed at", "quarantined": "failed at", "cancelled": "cancelled"}[to]
+        held = " It is quarantined: nobody gets it any more." if to == "quarantined" else ""
+        return f"{who} {words} task {task}{after}{_why(d)}.{held}"
+    return f"{who} moved task {task} from {quotes.clean(d['from'])} to {quotes.clean(to)}{after}{_why(d)}."
+
+
+def _tasks_forgotten(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    return f"dibs removed the records of finished tasks: {some([quotes.clean(str(one)) for one in d['tasks']])}."
+
+
+def _assigned(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    how = "" if d.get("strategy") in {None, "direct"} else f" (by {quotes.clean(d['strategy'])})"
+    return f"Task {quotes.clean(e['subject'])} was assigned to {t.who(d['to'])} by {t.who(e['agent'])}{how}."
+
+
+# --- agents
+
+
+def _killed(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    return f"{t.who(e['agent'])} killed {t.who(e['subject'])}{_why(d)}."
+
+
+def _posted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    kind = f" ({quotes.clean(d['type'])})" if d.get("type") else ""
+    return f"{t.who(e['agent'])} sent {t.who(e['subject'])} message {quotes.clean(d['id'])}{kind}."
+
+
+def _call_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    if d["code"] == "not_found":  # of a release or a renewal
+        return f"{t.who(e['agent'])} could not give back or renew {quotes.clean(e['subject'])}: it did not hold it."
+    needs = f" (it takes the rank {quotes.clean(d['needs'])})" if d.get("needs") else ""
+    why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
+    return f"{t.who(e['agent'])} was refused {quotes.clean(e['subject'])}: {why}{needs}."
+
+
+def _state_set(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    verb = "deleted" if d.get("deleted") else "wrote"
+    return f"{t.who(e['agent'])} {verb} the state {quotes.clean(e['subject'])} (version {d['version']})."
+
+
+def _deploy_started(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    """The start, with what was left out on purpose."""
+    back = ", as a rollback" if d.get("rollback") else ""
+    unsynced = ", without a comparison with the remote" if d.get("unsynced") else ""
+    return f"{t.who(e['agent'])} began to deploy {_short(d['commit'])} to {quotes.clean(e['subject'])}{back}{unsynced}."
+
+
+def _deploy_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    why = DEPLOY_REFUSALS.get(d["code"]) or REFUSALS.get(d["code"], quotes.clean(d["code"]))
+    return f"{t.who(e['agent'])} was refused a deploy to {quotes.clean(e['subject'])}: {why}."
+
+
+def _deploy_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    results = {
+        "ok": "and its verification passed", "failed": f"and it failed (exit code {d.get('exit')})",
+        "unverified": "and its verification failed", "unchecked": "without a verification",
+        "interrupted": "and was interrupted",
+    }  # fmt: skip
+    lost = " Its claim was lost meanwhile." if d.get("fenced") else ""
+    end = results.get(d["result"], quotes.clean(d["result"]))
+    return f"{t.who(e['agent'])} deployed {_short(d['commit'])} to {quotes.clean(e['subject'])}, {end}.{lost}"
+
+
+def _alert(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    about = f" about {what(d['resources']) if d.get('resources') else text_of(d.get('about', ''))}"
+    of = f", of {t.who(e['agent'])}" if e["agent"] else ""
+    return f"dibs raised alert {quotes.clean(e['subject'])} ({quotes.clean(d['what'])}, {d['severity']}){about}{of}."
+
+
+def _decided(_t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    end = f"decided for {said(d['option'])}" if d["outcome"] == "decided" else f"ended {quotes.clean(d['outcome'])}"
+    return f"Vote {quotes.clean(e['subject'])} {end}."
+
+
+# --- working trees and branches
+
+
+def _radar_found(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    return f"{_sides(d)} would conflict if they were merged: {what(d['files'])}."
+
+
+def _radar_cleared(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    return f"{_sides(d)} would no longer conflict."
+
+
+def _sides(data: dict[str, Any]) -> str:
+    return some([quotes.clean(str(side)) for side in data["sides"]])
+
+
+# --- undo
+
+
+def _undo_started(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    things = f"{what(d['paths'])}{_more(d)}"
+    return f"{t.who(e['agent'])} began to undo what {t.all(d['of'])} changed in {things}."
+
+
+def _undo_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    commit = f", in commit {_short(d['commit'])}" if d.get("commit") else ""
+    left = f" {counted(d['conflicts'], 'file')} with conflicts to settle." if d.get("conflicts") else ""
+    text = f"{t.who(e['agent'])} undid what {t.all(d['of'])} changed in {counted(d['restored'], 'file')}{commit}.{left}"
+    return f"{text} `dibs undo {quotes.clean(quoted(e['subject']))}` takes that back."
+
+
+def _undo_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
+    return f"{t.who(e['agent'])} was refused an undo of what {t.all(d['of'])} changed: {why}."
+
+
+def _more(d: dict[str, Any]) -> str:
+    left = d.get("count", 0) - len(d["paths"])
+    return f" and {left} more" if left > 0 else ""
+
+
+# --- the rest, each a form with the agent and the subject
+
+
+def _form(form: str) -> Callable[[Teller, Event, dict[str, Any], dict[str, Any]], str]:
+    """A sentence with the agent ({who}), the subject ({what}) or the agent that it names ({whom}), and data."""
+
+    def say(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+        given = {name: quotes.clean(str(value)) for name, value in d.items()}
+        parts = _Parts(
+            given,
+            who=t.who(e["agent"]),
+            what=text_of(e["subject"]),
+            whom=t.who(e["subject"]),
+            things=what(known.get("resources") or d.get("resources")),
+            words=said(d.get("text") or d.get("how") or ""),
+            because=_why(d),
+            kind=quotes.clean(str(d.get("what", ""))),
+            commit=_short(d.get("commit", "")),
+            sender=t.who(d.get("from") or None),
+        )
+        whole = form if parts["commit"] else form.replace(" ({commit})", "")  # a branch may be queued without one
+        return whole.format_map(parts)
+
+    return say
+
+
+class _Parts(dict[str, str]):
+    """The parts of a form; what an event does not say is left empty."""
+
+    def __init__(self, given: dict[str, str], **parts: str) -> None:
+        super().__init__({**given, **parts})
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+
+SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], str]] = {
+    "claim.granted": _granted, "claim.moved": _moved, "claim.released": _released, "claim.ended": _ended,
+    "claim.refused": _refused, "claim.renewed": _form("{who} renewed its claim on {things}."),
+    "claim.committed": _form("{who} committed {things} ({commit}) and keeps its claim."),
+    "claim.asked": _form("{who} asked {whom} to release {resource}: {words}."),
+    "wait.queued": _queued, "wait.ended": _wait_ended, "interest.ended": _interest_ended,
+    "interest.left": _form("{who} will be told when {things} is free."),
+    "agent.registered": _form("{whom} appeared."), "agent.booted": _form("{whom} started again."),
+    "agent.left": _form("{whom} left."), "agent.forgotten": _form("dibs removed the record of {whom}, long gone."),
+    "agent.same": _form("{who} and {what} are one agent from then on."), "agent.killed": _killed,
+    "agent.revived": _form("{who} revived {whom}{because}."),
+    "token.made": _form("{who} made credential {what}."), "token.revoked": _form("{who} revoked credential {what}."),
+    "message.posted": _posted, "message.acknowledged": _form("{who} acknowledged message {what} of {sender}."),
+    "message.expired": _form("Message {what} of {sender} expired before {who} acknowledged it."),
+    "message.dropped": _form("A message of dibs to {whom} was dropped: the inbox was full."),
+    "event.emitted": _form("{who} emitted {what}."), "event.subscribed": _form("{who} subscribed to {what}."),
+    "event.unsubscribed": _form("{who} is no longer subscribed to {what}."),
+    "alert.raised": _alert, "alert.acknowledged": _form("{who} acknowledged alert {what}{because}."),
+    "alert.cleared": _form("Alert {what} was cleared{because}."),
+    "audit.settled": _form("{who} accepted the finding {what} of dibs check{because}."),
+    "audit.unsettled": _form("{who} no longer accepts the finding {what} of dibs check{because}."),
+    "audit.tested": _form("{who} tested {agents} agents at once ({what}): {edits} edits, {lost} lost."),
+    "log.sealed": _form("The log was sealed through event {through}."),
+    "log.pruned": _form("The events through {through} were moved to an archive."),
+    "log.dropped": _form("The archive of the events {first} to {last} was dropped{because}."),
+    "landing.queued": _form("{who} queued {branch} to land on {target} ({commit})."),
+    "radar.found": _radar_found, "radar.cleared": _radar_cleared,
+    "store.recovered": _form("A new database took the place of a damaged one."),
+    "store.moving": _form("The workspace was about to be moved to {what}."),
+    "store.moved": _form("The workspace was moved to {what}."),
+    "store.fallback": _form("SQLite took the place of a server that did not start."),
+    "store.epoch": _form("The store lost answered commits, which ended claims ({claims})."),
+    "call.refused": _call_refused, "state.set": _state_set,
+    "vote.opened": _form("{who} opened vote {what}."), "vote.cast": _form("{who} voted in {what}."),
+    "vote.decided": _decided, "commit.checked": _form("The guard let a commit of {who} pass (paths: {paths})."),
+    "commit.refused": _commit_refused, "commit.unverified": _unverified,
+    "landing.moving": _form("{who} was about to move {what} to {commit}."),
+    "landing.landed": _form("{branch} landed on {target} ({commit})."),
+    "landing.refused": _form("{branch} did not land on {target} ({code}){because}."),
+    "landing.stopped": _form("Nothing could land on {what} for the moment{because}; all stayed queued."),
+    "landing.cancelled": _form("{who} took {branch} out of the queue for {target}."),
+    "tree.removed": _form("{what} was removed with unfinished work in it, which is kept."),
+    "push.unverified": _form("A push of {what} bypassed the guard."),
+    "git.moved": _form("HEAD moved while a command of {who} ran."),
+    "run.started": _form("{who} started run {what}."), "run.joined": _form("{who} joined run {what}."),
+    "run.phased": _form("{who} moved run {what} from {from} to {to}."),
+    "run.noted": _form("{who} noted {kind} {number} in run {what}: {words}."),
+    "run.handled": _form("{who} handled error {number} of run {what}: {words}."),
+    "run.ended": _form("{who} ended run {what}."), "run.refused": _form("{who} could not end or purge run {what}."),
+    "run.archived": _form("{who} archived run {what}."), "run.purged": _form("{who} purged run {what}."),
+    "task.forgotten": _tasks_forgotten,
+    "task.added": _task_added, "task.moved": _task_moved,
+    "task.passed": _form("{who} has task {what} from then on."),
+    "task.kept": _form("Task {what} stayed when its run went."),
+    "task.noted": _form("{who} noted on task {what}: {words}."), "task.assigned": _assigned,
+    "task.lapsed": _form("{who} did not pick up task {what} in time."),
+    "task.auctioned": _form("{who} opened an auction of task {what}."),
+    "task.bid": _form("{who} bid {amount} for task {what}."),
+    "deploy.started": _deploy_started, "deploy.finished": _deploy_finished,
+    "deploy.refused": _deploy_refused,
+    "edit.refused": _edit_refused, "edit.violated": _violated, "edit.unattributed": _unattributed,
+    "edit.taken": _taken, "edit.doubted": _doubted, "edit.restored": _restored,
+    "edit.accepted": _form("{who} accepted what is in {what} now (change {id})."),
+    "undo.started": _undo_started,
+    "undo.finished": _undo_finished,
+    "undo.refused": _undo_refused,
+    "command.refused": _form("{who} was refused the command `{what}`."),
+    "guard.doubted": _form("A guard could not check a call of {who}, and let it pass{because}."),
+    "rules.acknowledged": _form("{whom} was shown the rules."),
+}  # fmt: skip

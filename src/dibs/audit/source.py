@@ -1,0 +1,307 @@
+"""The data of a report: the run's records from the store, joined with its part of the log.
+
+One snapshot for the records, one walk through the log from the run's start to its end. The answer is a plain value and
+the same for the same run: the times of an ended run depend on its start, not on the day of the report.
+"""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.audit import timeline
+from dibs.audit.fold import Fold, TaskSpan
+from dibs.audit.log_walk import kind_of
+from dibs.audit.story import Story
+from dibs.client.log_reader import LogReader
+from dibs.errors import counted, named
+from dibs.machine import clock
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
+from dibs.operations.runs import quality_gates, run_records, run_views
+from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks.outcomes import NOT_DONE_KEY
+from dibs.operations.tasks.records import get_results
+from dibs.stores.seam import KEYS_PER_FETCH, read_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+    from typing import Any
+
+    from dibs.audit.requests import RunReadRequest
+    from dibs.client.session import Session
+    from dibs.operations.core.call import Call, Record
+    from dibs.operations.tasks.records import Task
+    from dibs.stores.seam import Transaction
+
+ENDED = "run.ended"
+PAGE_EVENTS = 2_000  # read at a time
+MAX_RESULT_LETTERS = 2_000  # of one result in the report; the archive and `dibs task show` have all of it
+MAX_RESULTS_LETTERS = 4 * 1024 * 1024  # of all results together
+MAX_TASKS = 20_000  # listed one by one
+MAX_RESOURCES = 100  # listed one by one
+MAX_AGENT_TASKS = 100  # ids of an agent's finished tasks
+
+
+def _read(tx: Transaction, call: Call, request: RunReadRequest) -> dict[str, Any]:
+    """All records that belong to a run, in one snapshot."""
+    record = run_records.chosen(tx, request["run"], reading=True)
+    name = record["run"]
+    found = list(run_views.tasks(tx, name))
+    counted = run_views.counted(found)
+    members = run_views.members(tx, name)
+    ended = record["state"] == run_records.ENDED
+    times = quality_gates.TIMES[2:] if ended else quality_gates.times_of(record)
+    return {
+        "run": record, "tasks": found, "results": _results(tx, found), "members": members,
+        "agents": run_views.with_states(tx, call, members, counted),
+        "errors": run_views.notes(tx, name, run_records.ERROR),
+        "warnings": run_views.notes(tx, name, run_records.WARNING),
+        "gates": quality_gates.check(tx, call, record, times, request["facts"] or {}),
+        "movers": [{"agent": by} for by in dict.fromkeys([by for _, _, by in record["phases"]])],
+        "now": record["ended"] if ended else tx.now, "last": tx.tail().seq,
+    }  # fmt: skip
+
+
+def _results(tx: Transaction, tasks: list[Task]) -> dict[str, Any]:
+    """The results of tasks, as far as they fit: long ones are cut and marked."""
+    kept: dict[str, Any] = {}
+    room = MAX_RESULTS_LETTERS
+    names = [task["task"] for task in tasks if task["result"]]
+    for start in range(0, len(names), KEYS_PER_FETCH):  # a page at a time: all of them may not fit into memory
+        for name, value in get_results(tx, names[start : start + KEYS_PER_FETCH]).items():
+            text = jsontext.encode(value)
+            cut = len(text) > MAX_RESULT_LETTERS or room <= 0
+            begins = text[: MAX_RESULT_LETTERS // 10] if room > 0 else ""
+            kept[name] = {"cut": True, "letters": len(text), "begins": begins} if cut else value
+            if cut and isinstance(value, dict) and NOT_DONE_KEY in value:
+                kept[name][NOT_DONE_KEY] = value[NOT_DONE_KEY]
+            room -= min(len(text), MAX_RESULT_LETTERS)
+    return kept
+
+
+# Read only by the report.
+READ = Operation(
+    "run read",
+    _read,
+    "Read all that belongs to a run.",
+    sent_by=ANYWHERE,
+    fields=(run_records.RUN, Field("facts", "texts", "facts that only a door can know")),
+    writes=False,
+)
+
+INTERNAL = (READ,)
+
+
+def events(log: LogReader, run: Record, last: int, wanted: Container[str] | None = None) -> Iterator[dict[str, Any]]:
+    """The events of a run, or those of the wanted kinds, in order: from its start up to its end or to `last`."""
+    after = run["seq"]
+    while True:
+        page = log.events(after, PAGE_EVENTS)
+        for stored in page:
+            after = stored.seq
+            if after > last:
+                return
+            kind = kind_of(stored)
+            if wanted is None or kind in wanted or kind == ENDED:
+                event = read_event(stored)
+                yield event
+                if kind == ENDED and event["subject"] == run["run"]:
+                    return
+        if len(page) < PAGE_EVENTS:
+            return
+
+
+class Gathered:
+    """A run's records and its story; `report` makes a plain value of them."""
+
+    def __init__(self, session: Session, call: Call, run: str, facts: dict[str, str]) -> None:
+        self.log = LogReader(session, call)
+        self.raw: dict[str, Any] = session.run(READ, call, {"run": run, "facts": facts})
+        self.run: Record = self.raw["run"]
+        self.start, self.end = self.run["since"], self.raw["now"]
+        self.counted = run_views.counted(self.raw["tasks"])
+        self.titles = {task["task"]: task["title"] for task in self.raw["tasks"]}
+        self.story = Story(set(self.titles))
+        self.first = next((event.seq for event in self.log.events(self.run["seq"], 1)), 0)
+        fold = Fold(self.story)
+        fold.read_all(self.events(fold.kinds))
+        fold.close(self.end, 0)
+        self._fill_in()
+
+    def events(self, wanted: Container[str] | None = None) -> Iterator[dict[str, Any]]:
+        """The events of the run, or those of some kinds, also if they were archived."""
+        return events(self.log, self.run, self.raw["last"], wanted)
+
+    def _fill_in(self) -> None:
+        """Tasks whose work is no longer in the log: their records have its end."""
+        known = {span.id for span in self.story.attempts}
+        for task in self.raw["tasks"]:
+            if task["started"] and task["task"] not in known:
+                began = {"subject": task["task"], "now": task["started"], "wall": 0, "seq": 0}
+                span = TaskSpan(task["agent"], began)
+                span.end = task["finished"] or self.end
+                span.outcome = task["state"] if task["state"] in lifecycle.FINAL_STATES else "returned"
+                self.story.attempts.append(span)
+
+    def at(self, when: int) -> str:
+        """A time of the store's clock as a time of day, by the clocks at the run's start."""
+        return clock.iso(self.run["wall"] + when - self.start)
+
+    def report(self) -> dict[str, Any]:
+        """The report."""
+        by_agent = self._by_agent()
+        left = len(self.raw["tasks"]) - MAX_TASKS
+        notes = []
+        if self.first > self.run["seq"] + 1:
+            notes.append(
+                f"the log before event {self.first} is not on this machine: earlier work is known from the records only"
+            )
+        if left > 0:
+            notes.append(f"{counted(left, 'task')} not listed one by one")
+        hidden = len(self.story.contention) - MAX_RESOURCES
+        if hidden > 0:
+            notes.append(f"{counted(hidden, 'resource')} with less contention left out")
+        return {
+            "run": self._run(), "summary": self._summary(by_agent), "performance": self._performance(),
+            "by_agent": by_agent, "by_task": {task["task"]: self._task(task) for task in self.raw["tasks"][:MAX_TASKS]},
+            "errors": [self._note(note) for note in self.raw["errors"]],
+            "warnings": [self._note(note) for note in self.raw["warnings"]], "phases": self._phases(),
+            "contention": self._contention(), "timeline": self._timeline(by_agent), "gates": self.raw["gates"],
+            "notes": notes,
+        }  # fmt: skip
+
+    def _run(self) -> dict[str, Any]:
+        run = self.run
+        fields = ("operation", "coordinator", "coordinator_name", "state", "phase")
+        found = {name: run[name] for name in fields if name in run}
+        found = {"id": run["run"], **found, "started_at": self.at(self.start), "as_of": self.at(self.end)}
+        found["progress"] = self.counted.progress
+        if run["ended"]:
+            found.update(ended_at=self.at(run["ended"]), ended_by=run["ended_by"])
+            if "ended_by_name" in run:
+                found["ended_by_name"] = run["ended_by_name"]
+        if run["spec"]:
+            found["spec"] = run["spec"]
+        return found
+
+    def _summary(self, by_agent: dict[str, Any]) -> dict[str, Any]:
+        counted = self.counted
+        found: dict[str, Any] = {"total": counted.total}
+        found.update({state: counted.states.get(state, 0) for state in ("complete", "failed", "cancelled")})
+        found.update(quarantined=counted.states.get("quarantined", 0), open=counted.open)
+        found["agents_used"] = sum(1 for agent in by_agent.values() if agent["attempts"])
+        found["total_time"] = _seconds(self.end - self.start)
+        found["work_time"] = round(sum(agent["work_time"] for agent in by_agent.values()), 3)
+        return found
+
+    def _performance(self) -> dict[str, Any]:
+        times = sorted(span.length for span in self.story.attempts if span.outcome == "complete")
+        states = self.counted.states
+        done = states.get("complete", 0)
+        tried = done + states.get("failed", 0) + states.get("quarantined", 0)
+        elapsed = (self.end - self.start) / 1000
+        return {
+            "throughput": round(done / elapsed, 3) if elapsed > 0 else None,
+            "success_rate": round(done / tried, 4) if tried else None,
+            "average_time": round(sum(times) / len(times) / 1000, 3) if times else None,
+            "p95_time": _seconds(times[-(-95 * len(times) // 100) - 1]) if times else None,
+            "attempts": len(self.story.attempts),
+        }  # fmt: skip
+
+    def _by_agent(self) -> dict[str, Any]:
+        """What each agent did: agents that joined, and agents that worked without joining."""
+        found: dict[str, dict[str, Any]] = {}
+        for member in self.raw["agents"]:
+            one = found[member["agent"]] = _nobody(member["type"], member["can"])
+            one.update(state=member["state"], pid=member["pid"], assigned=member["tasks"])
+        for member in self.raw["members"]:
+            found[member["agent"]].update(
+                joined_at=self.at(member["joined"]), usage=member["usage"], peak=member["peak"]
+            )
+            if member["usage"]:
+                usage = {**member["usage"], "at": self.at(member["usage"]["at"])}
+                found[member["agent"]]["usage"] = usage
+        for span in self.story.attempts:
+            one = found.setdefault(span.agent, _nobody("", []))
+            one["attempts"] += 1
+            one[span.outcome] = one.get(span.outcome, 0) + 1
+            one["ms"] += span.length
+            if span.outcome == "complete" and len(one["tasks"]) < MAX_AGENT_TASKS:
+                one["tasks"].append(span.id)
+        for one in found.values():
+            one["work_time"] = _seconds(one.pop("ms"))
+        return dict(sorted(found.items()))
+
+    def _task(self, task: Record) -> dict[str, Any]:
+        found = {
+            "title": task["title"], "state": task["state"], "agent": task["agent"] or None,
+            "failures": task["failures"], "losses": task["losses"],
+        }  # fmt: skip
+        if task["started"]:
+            found["started_at"] = self.at(task["started"])
+        if task["finished"]:
+            found["finished_at"] = self.at(task["finished"])
+            if task["started"]:
+                found["time"] = _seconds(task["finished"] - task["started"])
+        if task["parent"]:
+            found["parent"] = task["parent"]
+        if task["error"]:
+            found["error"] = {**task["error"], "at": self.at(task["error"]["at"])}
+        if task["task"] in self.raw["results"]:
+            found["result"] = self.raw["results"][task["task"]]
+            if isinstance(found["result"], dict) and found["result"].get(NOT_DONE_KEY):
+                found[NOT_DONE_KEY] = found["result"][NOT_DONE_KEY]
+        if task["used"]:
+            found["used"] = task["used"]
+        return found
+
+    def _note(self, note: Record) -> dict[str, Any]:
+        found = {"number": note["number"], "text": note["text"], "by": note["by"], "at": self.at(note["at"])}
+        if "by_name" in note:
+            found["by_name"] = note["by_name"]
+        if note["handled"]:
+            found["handled"] = note["handled"]
+        return found
+
+    def _phases(self) -> list[dict[str, Any]]:
+        moves = self.run["phases"]
+        ends = [*[at for _, at, _ in moves[1:]], self.end]
+        # a server of an earlier version has no `movers`
+        called = {one["agent"]: named(one) for one in self.raw.get("movers", ())}
+        return [
+            {
+                "phase": phase, "at": self.at(at), "by": by, "by_name": called.get(by, by),
+                "from": _seconds(at - self.start), "time": _seconds(end - at),
+            }
+            for (phase, at, by), end in zip(moves, ends, strict=True)
+        ]  # fmt: skip
+
+    def _contention(self) -> list[dict[str, Any]]:
+        found = sorted(
+            self.story.contention.items(), key=lambda one: (-one[1].refusals - one[1].waits, -one[1].longest, one[0])
+        )
+        return [
+            {
+                "resource": name, "refusals": one.refusals, "waits": one.waits, "gave_up": one.gave_up,
+                "longest_wait": _seconds(one.longest), "total_wait": _seconds(one.total),
+            }
+            for name, one in found[:MAX_RESOURCES]
+        ]  # fmt: skip
+
+    def _timeline(self, by_agent: dict[str, Any]) -> dict[str, Any]:
+        """The timeline; claims of agents that have no part in the run are left out."""
+        agents = [*by_agent, self.run["coordinator"]]
+        drawn = timeline.draw(self.story, self.title, agents, self.start, self.end)
+        return {"from": self.at(self.start), "to": self.at(self.end), **drawn}
+
+    def title(self, task: str) -> str:
+        """A task's title."""
+        return str(self.titles.get(task, ""))
+
+
+def _seconds(ms: int) -> float:
+    return round(max(0, ms) / 1000, 3)
+
+
+def _nobody(kind: str, can: list[str]) -> dict[str, Any]:
+    """The empty record of an agent."""
+    return {"type": kind, "can": can, "attempts": 0, "complete": 0, "tasks": [], "ms": 0}

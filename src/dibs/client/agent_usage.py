@@ -1,0 +1,28 @@
+"""What the agents of this machine use: cpu and memory of their client processes, with all below them. A moment's look.
+
+An agent whose process is on another machine, in another container, or gone has no figures. Loads psutil: asked for with
+an option only.
+"""
+
+from __future__ import annotations
+
+from dibs.machine import clock, processes, usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SAMPLE_S = 0.1  # between the two looks from which the load follows
+MAX_MEASURED = 200  # agents
+
+
+def complete(result: dict[str, Any]) -> dict[str, Any]:
+    """The listing with `cpu` and `memory` where they can be measured here."""
+    result["usage"] = usage.CAN_METER
+    if not usage.CAN_METER:
+        return result
+    mine = [one for one in result["agents"] if one["state"] == "alive" and one["host"] == processes.host()]
+    found = usage.of_trees({agent["pid"] for agent in mine[:MAX_MEASURED]}, lambda: clock.sleep(SAMPLE_S))
+    for agent in mine[:MAX_MEASURED]:
+        agent.update(found[agent["pid"]])
+    return result

@@ -1,0 +1,343 @@
+"""A session: one caller in one workspace. It finds the workspace, opens its store, looks up facts, runs operations.
+
+Shared by the CLI, the Python API, the hooks and the server. It decides nothing: where an operation needs a fact, it
+looks and runs it again; where an answer says "wait", it waits and asks again.
+
+A request has two halves. The caller's half is here: what only the caller's machine knows (rules, processes, commands).
+The store's half is a link: store_link.py asks the store itself; server_link.py asks a server, which has the store and
+does the same there. Both give the same answers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs.client.identity import identify_local
+from dibs.errors import DibsError, Invalid, Unavailable
+from dibs.machine import caller, clock, processes
+from dibs.operations.core.call import Call, Need, process_name
+from dibs.workspace import config, location
+from dibs.workspace.paths import Paths
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    from dibs.operations.core.declare import Operation
+    from dibs.stores.seam import Store
+
+    class Link(Protocol):
+        """The store's half of a request, wherever it is done."""
+
+        def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+            """One operation, to its end: see `StoreLink`."""
+
+        def recall(self, session: Session, call: Call, waiter: str) -> bool:
+            """Take back what an interrupted call sent and never got an answer to; False if there is nothing such."""
+
+        def close(self) -> None:
+            """Close connections; the next request opens them again."""
+
+    class Shared(Protocol):
+        """What a server has opened once for all its callers."""
+
+        @property
+        def store(self) -> Store:
+            """The store; sessions never close it."""
+
+        def config(self, place: location.Place) -> config.Config:
+            """The settings of a working tree."""
+
+
+FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
+STORE_TIMEOUT_S = 5.0
+FAR = ("https://", "http://")  # the URL of a store that a server elsewhere has begins with one of these
+
+
+class Session:
+    """A workspace, opened by one caller."""
+
+    def __init__(
+        self,
+        cwd: str,
+        given: str | None,
+        *,
+        timeout: float | None = None,
+        short_lived: bool = False,
+        place: location.Place | None = None,
+        missing: str = "wait",
+        shared: Shared | None = None,
+    ) -> None:
+        self.cwd = cwd
+        self._missing = missing  # what to do while a local Redis server is started (stores/opening.py)
+        self.place = location.find(cwd, given) if place is None else place
+        self.replaced = ""  # what `.dibs/local/run` named before this session rewrote it
+        if not self.place.exists:
+            raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
+        if _make_local(self.place.local):
+            from dibs.client.upkeep import push_look
+            from dibs.stores import opening
+            from dibs.workspace import launcher
+
+            launcher.put(self.place)  # a fresh clone, or a removed folder: from now on hooks find dibs quickly
+            push_look.begin(self.place)
+            opening.second_copy_path(self.place.local, self.place.shared)
+        elif shared is None and not _is_started_by(f"{self.place.local}/run"):
+            from dibs.workspace import launcher
+
+            self.replaced = launcher.mend(self.place)
+        self._shared = shared  # a server's: what it opened once for all its callers
+        self.config = (
+            config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
+            if shared is None
+            else shared.config(self.place)
+        )
+        error = self.config.error
+        if error is not None and shared is None and missing != "refuse" and "syntax" not in error.fields:
+            raise error  # a command says which setting means nothing; a hook goes by what was valid last
+        self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
+        self.timeout = STORE_TIMEOUT_S if timeout is None else timeout
+        self.short_lived = short_lived
+        self._pid = os.getpid()
+        self.ahead: int | None = None  # `wall_ahead` of the store, where a server of this machine was asked last
+        self._store: Store | None = None if shared is None else shared.store
+        self._link: Link | None = None
+        self._is_given = False  # the caller opened the store (`use`), whatever the config names
+        self.channels: list[str] = []  # names under which this process can be woken, free for the next wait
+        self.interrupt: BaseException | None = None  # what the handler of a signal raised; a wait raises it again
+        self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
+        self._chain: list[tuple[list[Any], str]] | None = None  # the processes above this one
+        # Functions of the floors above, which a door attaches:
+        self.run_command: Callable[..., dict[str, Any]] | None = None  # a command that an operation asks for
+        self.around: Callable[[str], Callable[..., Any]] | None = None  # what runs an operation as a part of more
+        self.progress: Callable[[int, int], None] | None = None  # tells a person how much of how much is done
+        self.prove_guards: Callable[[Session], Any] | None = None  # for `check`
+        self.announce: Callable[[str], None] | None = None  # tells a person that a long operation runs
+
+    def reread(self) -> str:
+        """Reload the config, in a long-running process. Returns why it cannot be read; then the former one counts.
+
+        The store stays the same: only `dibs store move` changes it.
+        """
+        if self._shared is None:
+            try:
+                self.config = config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
+            except Invalid as error:
+                return error.message
+        return self.config.problem
+
+    @property
+    def store(self) -> Store:
+        """The store, opened when it is first needed."""
+        self.refuse_forked()
+        if self._store is None:
+            from dibs.stores import opening
+
+            if self.place.shared != self.place.local and not os.path.exists(f"{self.place.shared}/hook"):
+                from dibs.workspace import launcher
+
+                launcher.keep(self.place)  # an older dibs made this workspace
+            self._store = opening.open_store(
+                self.place.local, self.config.store, self.config.id, self.timeout,
+                short_lived=self.short_lived, missing=self._missing, shared=self.place.shared,
+            )  # fmt: skip
+        return self._store
+
+    @property
+    def is_far(self) -> bool:
+        """Does a server elsewhere have the store? Then that server decides everything."""
+        if self._shared is not None or self._is_given:
+            return False
+        return (caller.environ().get("DIBS_STORE") or self.config.store).startswith(FAR)
+
+    @property
+    def link(self) -> Link:
+        """The store's half of this session's requests; the store itself, unless a door set another."""
+        self.refuse_forked()
+        if self._link is None:
+            if self.is_far:
+                from dibs.client.far_link import FarLink
+
+                self._link = FarLink()
+            else:
+                from dibs.client.store_link import StoreLink
+
+                self._link = StoreLink()
+        return self._link
+
+    @link.setter
+    def link(self, link: Link) -> None:
+        self._link = link
+
+    @property
+    def is_shared(self) -> bool:
+        """Does this session use the store of a server, together with its other callers?"""
+        return self._shared is not None
+
+    def use(self, store: Store) -> None:
+        """Use this store from now on; the caller has opened it."""
+        self.close()
+        self._store, self._link, self._is_given = store, None, True
+
+    def deadline(self, at: str) -> int:
+        """A time of an answer on this machine's clock since boot, whatever its own time of day is."""
+        return clock.of_iso(at) - (self.store.wall_ahead() if self.ahead is None else self.ahead)
+
+    def refuse_forked(self) -> None:
+        """Refuse a session of the parent process: its connections, and the process that it speaks for, are not ours."""
+        if os.getpid() != self._pid:
+            from dibs.stores.turns import forked
+
+            raise forked(self.place.root)
+
+    def close(self) -> None:
+        """Close the store, if it was opened, and what the link has open. After a fork they are the parent's."""
+        if os.getpid() != self._pid:
+            return
+        if self._link is not None:
+            self._link.close()
+        if self._shared is None:
+            store, self._store = self._store, None  # first: a call of another thread opens it again
+            if store is not None:
+                self.channels.clear()
+                store.close()
+
+    def answer(
+        self,
+        operation: Operation,
+        call: Call,
+        fields: dict[str, Any],
+        on_wait: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Any:
+        """Answer one request of a door, with the steps that the operation declares around it.
+
+        `on_wait` is called at each poll of a wait.
+        """
+        self.refuse_forked()
+        if operation.whole:
+            if self.is_far:
+                from dibs.client.far_link import FarLink
+
+                if isinstance(self.link, FarLink) and self.link.answers(operation):
+                    return self.link.answer(self, operation, call, fields)
+            if call.credential is not None or operation.writes:
+                from dibs.operations.core.entry import caller_of
+
+                self.run(caller_of(operation), call, {})
+            request = operation.checked(fields)
+            return operation.body(self, call, request) if request else operation.body(self, call)
+        if operation.around:
+            assert self.around is not None, "interfaces/session_hooks.py attaches what stands above a session"
+            return self.around(operation.around)(self, call, fields)
+        if operation.beforehand:
+            from dibs.client import steps
+
+            fields = steps.BEFOREHAND[operation.beforehand](self, call, fields)
+        if fields.get("wait"):
+            return self.finish(operation, self.run_waiting(operation, call, fields, on_wait))
+        return self.finish(operation, self.run(operation, call, fields))
+
+    def finish(self, operation: Operation, result: Any) -> Any:
+        """Complete an operation's answer with what only the caller's machine knows."""
+        if not operation.afterwards:
+            return result
+        from dibs.client import steps
+
+        return steps.AFTERWARDS[operation.afterwards](self, result)
+
+    def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+        """Run one operation and return its answer; a refusal is raised."""
+        if "rules" in operation.wants:
+            from dibs.workspace import rules_file
+
+            call.rules = rules_file.digest(self.place)
+        for _ in range(FACT_ROUNDS):
+            try:
+                result = self.link.run(self, operation, call, fields)
+            except Need as need:
+                look_up(call, need)
+                continue
+            if isinstance(result, DibsError):
+                raise result
+            if operation.boots and self._shared is None and self.config.server["start"] == "auto" and not self.is_far:
+                from dibs.workspace import auto_serve
+
+                auto_serve.start(self.place)
+            if type(result) is dict and "again" in result:  # a command has to run before the rest
+                return self.run(operation, call, self._after_command(call, fields, result["again"]))
+            return result
+        raise Unavailable(Need.UNSETTLED)
+
+    def _after_command(self, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+        """The request, with the result of the command that the operation asks for."""
+        if self.run_command is None:
+            raise Invalid(f"{asked['field']}: no command is run from here", field=asked["field"])
+        return self.run_command(self, call, fields, asked)
+
+    def run_waiting(
+        self,
+        operation: Operation,
+        call: Call,
+        fields: dict[str, Any],
+        on_wait: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Any:
+        """Run an operation that may have to wait, until it is granted, refused, or times out."""
+        from dibs.client import wait_loop
+
+        return wait_loop.run(self, operation, call, fields, on_wait)
+
+    def withdraw(self, call: Call) -> None:
+        """End what an interrupted call left, even if its answer was never read."""
+        from dibs.client import wait_loop
+
+        wait_loop.withdraw(self, call)
+
+    def chain(self) -> list[tuple[list[Any], str]]:
+        """The processes above this one with their names, nearest first; looked up once."""
+        if self._chain is None:
+            self._chain = processes.ancestors()
+        return self._chain
+
+    def identify(self, agent: str | None, *, client: list[Any] | None = None, request: str = "") -> Call:
+        """The caller: by the given name, the environment and the processes above this one."""
+        return identify_local(self.config.policy, self.chain(), agent, client=client, request=request)
+
+    def operation(self, name: str) -> Operation:
+        """The declared operation of that name."""
+        from dibs.client import catalogue
+
+        return catalogue.operation(name)
+
+
+def look_up(call: Call, need: Need) -> None:
+    """Look at the processes that an operation needs to know of; the call carries what was found."""
+    for process in need.processes:
+        call.facts[process_name(process)] = processes.alive(process)
+
+
+def _make_local(local: str) -> bool:
+    """Make the folder for this machine's files. `init` makes it too; True if it was missing, as in a fresh clone."""
+    try:
+        try:
+            os.mkdir(local, 0o700)
+        except FileNotFoundError:  # all of `.dibs/` was removed
+            os.makedirs(local, 0o700, exist_ok=True)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        message = f"{local} cannot be made: {error.strerror}. Nothing was changed."
+        raise Unavailable(message, path=local) from None
+    return True
+
+
+def _is_started_by(run: str) -> bool:
+    """Does `.dibs/local/run` name this dibs and its interpreter? A quick check; if not, `launcher.mend` decides."""
+    try:
+        with open(run, "rb", 0) as file:
+            text = file.read()
+    except OSError:
+        return False
+    home = __file__[: -len("client/session.py")]
+    return os.fsencode(f"'{sys.executable}'") in text and os.fsencode(f"'{home}guards/start/entry.py'") in text

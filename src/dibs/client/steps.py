@@ -1,0 +1,164 @@
+"""What a session does before and after an operation: things of the caller's machine, which operations do not touch.
+
+Declarations name these steps (`Operation.beforehand`, `Operation.afterwards`).
+
+A step before completes the request, a step after completes the answer. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.client.session import Session
+    from dibs.operations.core.call import Call
+
+
+def _look_for_trouble(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """What is shown is what is true now: an alert whose cause is gone is cleared first."""
+    from dibs.client.upkeep import rounds
+
+    rounds.step(session, "call", call.agent or call.fallback, every=0, deliver=False)
+    return fields
+
+
+def _evidence(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    from dibs.client import evidence
+
+    return evidence.complete(session, result)
+
+
+def _archive_old_events(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    from dibs.client.upkeep import log_upkeep
+
+    return log_upkeep.complete(session, result)
+
+
+def _usage(_: Session, result: dict[str, Any]) -> dict[str, Any]:
+    """What the processes of this machine's agents use, if that was asked for."""
+    if not result.pop("usage", False):
+        return result
+    from dibs.client import agent_usage
+
+    return agent_usage.complete(result)
+
+
+def _save_contents(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """Before claims end: what their files contain is noted, or saved if they are taken away by force."""
+    if not fields.get("force"):
+        if session.short_lived and os.path.exists(f"{session.place.private}/live"):
+            from dibs.client import local_details
+
+            local_details.note_changes(session)
+        return fields
+    from dibs.client import content_backup
+
+    return content_backup.save(session, call, fields)
+
+
+def _pin_contents(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    if result.get("kept"):
+        from dibs.client import content_backup
+
+        content_backup.pin(session, result)
+    return result
+
+
+def _beliefs(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """What a shell's environment and the agent's memory files make it believe; a program says itself what it is."""
+    if not call.typed:
+        return fields
+    from dibs.client import env_beliefs, memory_files
+
+    env_beliefs.name(call)
+    own = call.how != "--as"
+    return {**fields, **env_beliefs.fields(own=own), "files": memory_files.digests(memory_files.load(session))}
+
+
+def _make_secret(session: Session, _: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """A credential's secret is made here and kept until the answer; the store is told its hash only."""
+    from dibs.client import secrets
+
+    return {**fields, "hash": secrets.new(session)}
+
+
+def _show_secret(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    from dibs.client import secrets
+
+    return secrets.shown(session, result)
+
+
+def _note_claim(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    """A claim is noted, so that its files are known as they were before it (`dibs undo`).
+
+    A program that claims thousands of times a minute notes them only where a ledger was begun.
+    """
+    if notes_claims(session):
+        from dibs.client import local_details
+
+        local_details.note_claim(session, result)
+    return result
+
+
+def notes_claims(session: Session) -> bool:
+    """Are the files of a claim looked at? That takes longer than the claim itself, and may ask git."""
+    return session.short_lived or os.path.exists(f"{session.place.private}/live")
+
+
+def _still_running(_: Session, result: dict[str, Any]) -> dict[str, Any]:
+    from dibs.client import still_running
+
+    return still_running.complete(result)
+
+
+def _local_detail(name: str) -> Callable[[Session, dict[str, Any]], dict[str, Any]]:
+    def complete(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+        from dibs.client import local_details
+
+        found: dict[str, Any] = getattr(local_details, name)(session, result)
+        return found
+
+    return complete
+
+
+def _landing_home(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """The branch that is landed on, and the clone in which the landing's commit is for certain."""
+    from dibs.client.landing_settings import home_of
+
+    return {**_landing_branch(session, call, fields), "home": home_of(session)}
+
+
+def _landing_branch(session: Session, _: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """The branch that is landed on, where the caller names none: only the repository knows it."""
+    if fields.get("onto") or not session.place.common:
+        return fields
+    from dibs.client.landing_settings import target_of
+
+    return {**fields, "onto": target_of(session)}
+
+
+BEFOREHAND = {
+    "landing branch": _landing_branch,
+    "landing home": _landing_home,
+    "look for trouble": _look_for_trouble,
+    "save contents": _save_contents,
+    "beliefs": _beliefs,
+    "make a secret": _make_secret,
+}
+AFTERWARDS = {
+    "archive old events": _archive_old_events,
+    "evidence": _evidence,
+    "usage": _usage,
+    "pin contents": _pin_contents,
+    "note claim": _note_claim,
+    "show the secret": _show_secret,
+    "still running": _still_running,
+    "briefing": _local_detail("briefing"),
+    "rules text": _local_detail("rules_text"),
+    "scratch folder": _local_detail("scratch_folder"),
+    "warnings": _local_detail("with_warnings"),
+}

@@ -1,7 +1,0 @@
-"""Times for people, under the name by which renderers know them."""
-
-from __future__ import annotations
-
-from dibs.facts.relative_times import ago, left, ms_until, short
-
-__all__ = ["ago", "left", "ms_until", "short"]

@@ -1,0 +1,43 @@
+"""The caller of a hook, its workspace, and the note that a call begins: every guard starts with these."""
+
+from __future__ import annotations
+
+from dibs.machine import caller
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.client.session import Session
+    from dibs.guards.payload import Event
+    from dibs.ledger.working_tree import Tree
+    from dibs.operations.core.call import Call
+    from dibs.workspace.location import Place
+
+STORE_TIMEOUT_S = 3.0  # well under the time limit that `init` gives the hooks
+SHELLS = frozenset(
+    {"sh", "dash", "bash", "zsh", "ksh", "fish", "busybox", "env", "timeout", "nice", "nohup", "uv", "direnv"}
+)
+
+
+def open_session(place: Place) -> Session:
+    """The workspace, for one hook call."""
+    other = caller.other()
+    if other is not None:
+        found: Session = other.session(place)
+        return found
+    from dibs.client.session import Session
+
+    return Session(place.top, place.root, timeout=STORE_TIMEOUT_S, short_lived=True, place=place, missing="refuse")
+
+
+def identify(session: Session, event: Event) -> Call:
+    """The caller and its client process: that started this hook, so it is the nearest process that is no shell."""
+    client = next((process for process, name in session.chain() if name not in SHELLS), None)
+    return session.identify(event.agent, client=client)
+
+
+def begin(tree: Tree, event: Event, *, is_open: bool, left: bool = False, diary: int = -1,
+          claims: list[str] | None = None) -> None:  # fmt: skip
+    """Write into the ledger that the call begins, before the paths that it names."""
+    tree.open_call(event.key, event.agent, is_open=is_open, left=left, diary=diary, claims=claims or [])
+    tree.write()
+    tree.shorten()

@@ -1,0 +1,138 @@
+"""An agent's life without its tool calls: it boots, a person prompts it, its turn ends, it ends.
+
+Each function gets the event and the workspace's place, raises a DibsError to refuse, and returns what the model should
+be told ("" for nothing). Facts are gathered here; operations decide.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.guards.caller import identify, open_session
+from dibs.interfaces.agents import BOOT, BORN, DIED, END, PROMPT, STOP
+from dibs.ledger import contents, ledger_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.guards.payload import Event
+    from dibs.ledger.working_tree import Tree
+    from dibs.workspace.location import Place
+
+
+def boot(event: Event, place: Place) -> str:
+    """The agent starts, or starts again: register it and brief it."""
+    from dibs.client import env_beliefs, memory_files
+    from dibs.guards import audit, briefing, cleanup
+    from dibs.ledger import working_tree
+
+    tree = working_tree.of(place)
+    stamp = tree.stamp()
+    tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
+    if place.top.startswith(f"{place.root}/"):
+        _exclude(place)
+    if place.common:
+        tree.look_at_all()
+    else:
+        tree.survey()
+        tree.write()
+    tree.cut()
+    ledger_files.trim_seen(place.private, event.agent)
+    session = open_session(place)
+    cleanup.tidy(place, tree, session.config.policy.guards["keep"])
+    call = identify(session, event)
+    fields: dict[str, Any] = {"client_type": event.type or event.client}
+    files = [] if event.subagent else memory_files.load(session)  # a subagent works for its parent, which was told
+    if not event.subagent:
+        fields.update(env_beliefs.fields(), files=memory_files.digests(files))
+    result = session.run(session.operation("boot"), call, fields)
+    audit.tell(session, call, [tree])
+    ledger_files.heard(place.local, call.agent, call.client)
+    from dibs.guards import leftovers
+
+    left = leftovers.told(session, call, tree)
+    return "\n".join([briefing.text(session, result, event.source, files), *left])
+
+
+def _exclude(place: Place) -> None:
+    """Hide a working tree inside the main one from that one's git: `git add -A` there would add it as a repository."""
+    inside = place.top.removeprefix(place.root)
+    line = "".join([f"\\{letter}" if letter in "*?[\\" else letter for letter in inside]) + "/"
+    path = f"{place.common}/info/exclude"
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "a+", encoding="utf-8", errors="surrogateescape") as file:
+            file.seek(0)
+            text = file.read()
+            if line not in text.split("\n"):
+                file.write(f"{line}\n" if not text or text.endswith("\n") else f"\n{line}\n")
+    except OSError:
+        pass  # a sandbox; git lists it as untracked then
+
+
+def prompt(event: Event, place: Place) -> str:
+    """A person prompts the agent: its open calls are over, and it gets its news."""
+    _step(event, place)
+    return sign_of_life(event, place)
+
+
+def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
+    """The agent continued: none of its calls is open any more."""
+    from dibs.ledger import working_tree
+
+    tree = working_tree.of(place)
+    stamp = tree.stamp()  # of what its client ran before that, nothing comes after this look
+    tree.survey()
+    tree.add(("X" if over else "E", stamp, event.agent))
+    tree.write()
+    return tree
+
+
+def sign_of_life(event: Event, place: Place) -> str:
+    """The store learns that the agent is active, which renews its claims, and the agent gets its news."""
+    from dibs.guards import audit
+    from dibs.ledger import working_tree
+
+    session = open_session(place)
+    tree = working_tree.of(place)
+    return audit.audit(session, identify(session, event), [tree] if tree.untold() else [], tool=event.tool)
+
+
+def stop(event: Event, place: Place) -> str:
+    """The agent's turn is over: unchanged files that it holds are released."""
+    from dibs.guards import audit
+    from dibs.operations.guards.audits import IDLE, MINE
+
+    tree = _step(event, place)
+    tree.cut()
+    session = open_session(place)
+    call = identify(session, event)
+    audit.tell(session, call, [tree])
+    now: dict[str, str] = {}
+    mine = session.run(MINE, call, {})["claims"]
+    for claim, top, texts in mine:
+        for text in texts:
+            content = contents.read(f"{top}/{text}")[0]
+            now[f"{claim}\t{text}"] = "" if content == contents.MISSING else content
+    if mine:
+        session.run(IDLE, call, {"now": now})
+    return ""
+
+
+def end(event: Event, place: Place) -> str:
+    """The agent ends: its claims are released, or pass to its parent. Its unfinished work stays its own."""
+    from dibs.guards import audit
+    from dibs.operations.guards.audits import KNOWN
+
+    session = open_session(place)
+    call = identify(session, event)
+    # after a compaction, clients report the end of subagents that never began
+    if session.run(KNOWN, call, {})["known"]:
+        tree = _step(event, place, over=True)
+        audit.tell(session, call, [tree])
+        session.run(session.operation("leave"), call, {})
+    return ""
+
+
+HANDLERS = {BOOT: boot, PROMPT: prompt, STOP: stop, END: end, BORN: boot, DIED: end}

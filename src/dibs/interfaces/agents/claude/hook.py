@@ -1,0 +1,29 @@
+"""Claude Code's hook payloads, and the answers to them."""
+
+from __future__ import annotations
+
+from dibs.interfaces import agents
+from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
+
+EVENTS = {
+    "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
+    "PostToolUseFailure": AFTER, "SubagentStart": BORN, "SubagentStop": DIED, "Stop": STOP, "SessionEnd": END,
+}  # fmt: skip
+TOOLS = {
+    "Edit": EDIT, "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Bash": SHELL,
+    "PowerShell": SHELL, "Read": READ, "apply_patch": PATCH,
+}  # fmt: skip
+HARMLESS = (
+    "Agent", "Artifact", "AskUserQuestion", "BashOutput", "CronCreate", "CronDelete", "CronList", "EnterPlanMode",
+    "ExitPlanMode", "Glob", "Grep", "KillBash", "KillShell", "LS", "ListAgents", "ListMcpResources",
+    "ListMcpResourcesTool", "LSP", "NotebookRead", "PushNotification", "ReadMcpResource", "ReadMcpResourceTool",
+    "ScheduleWakeup", "SendMessage", "SendUserFile", "Skill", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskOutput",
+    "TaskStop", "TaskUpdate", "TeamCreate", "TeamDelete", "TodoRead", "TodoWrite", "ToolSearch", "WaitForMcpServers",
+    "WebFetch", "WebSearch",
+)  # fmt: skip
+PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
+YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = True
+NAMELESS = ()
+
+deny, context = agents.claude_denial, agents.claude_context

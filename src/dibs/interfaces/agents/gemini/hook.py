@@ -1,0 +1,31 @@
+"""Gemini's hook payloads, and the answers to them."""
+
+from __future__ import annotations
+
+from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, PROMPT, READ, SHELL, STOP, claude_context
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+EVENTS = {
+    "SessionStart": BOOT, "BeforeAgent": PROMPT, "BeforeTool": BEFORE, "AfterTool": AFTER, "AfterAgent": STOP,
+    "SessionEnd": END,
+}  # fmt: skip
+TOOLS = {"write_file": EDIT, "replace": EDIT, "edit": EDIT, "run_shell_command": SHELL, "read_file": READ}
+HARMLESS = (
+    "ask_user", "glob", "google_web_search", "grep", "list_directory", "ls", "read_many_files",
+    "save_memory", "search_file_content", "web_fetch", "web_search", "write_todos",
+)  # fmt: skip
+PROJECT_VARIABLE = ""
+YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = False  # its shell sets core.hooksPath to nothing
+NAMELESS = ()
+
+context = claude_context
+
+
+def deny(event: str, reason: str) -> dict[str, Any]:
+    """A refusal; it is the same at every event."""
+    del event
+    return {"decision": "deny", "reason": reason}

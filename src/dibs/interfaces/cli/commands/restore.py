@@ -1,0 +1,59 @@
+"""`dibs restore`: the operation, as people see it."""
+
+from __future__ import annotations
+
+import sys
+
+from dibs import jsontext
+from dibs.client import catalogue
+from dibs.errors import YES, named, quoted
+from dibs.interfaces.cli.command import Command
+from dibs.interfaces.cli.dispatch import read
+from dibs.interfaces.cli.render import continued, times
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.interfaces.cli.parse import Words
+
+
+def run(words: Words) -> int:
+    """List, or bring one back."""
+    operation = catalogue.operation("restore")
+    session, call, values = read(operation, words)
+    answer = session.answer(operation, call, values)
+    if words.json:
+        sys.stdout.write(jsontext.encode({"ok": True, **answer}) + "\n")
+    elif "kept" in answer:
+        lines = [*map(_line, answer["kept"]), *(f"{line}\n" for line in continued(answer))]
+        sys.stdout.write("".join(lines) or "nothing is kept\n")
+    else:
+        undo = f"; `dibs restore {quoted(answer['undo'])}` takes that back" if answer["undo"] else ""
+        sys.stdout.write(f"restored {answer['restored']}{undo}\n")
+    return YES
+
+
+def _line(one: dict[str, Any]) -> str:
+    by = named(one, "by") if one["by"] else "an unknown author"
+    if one["how"] == "forced":
+        holder = named(one, "holder")
+        return f"{one['id']}  {one['path']}  kept {times.ago(one['at'])} ago, when {by} took it away from {holder}\n"
+    if one["how"] == "removed":
+        holder = named(one, "holder")
+        when = f"when {one['tree']} was removed ({times.ago(one['at'])} ago)"
+        return f"{one['id']}  {one['path']}  kept {when}, work of {holder}\n"
+    return (
+        f"{one['id']}  {one['path']}  overwritten {times.ago(one['at'])} ago by {by}, held by {named(one, 'holder')}\n"
+    )
+
+
+COMMAND = Command(
+    "restore",
+    run=run,
+    examples=(
+        ("dibs restore", "list the contents that are kept"),
+        ("dibs restore src/api.py", "bring back the newest kept content of this file"),
+    ),
+    json="kept[] (id, path, tree, holder, by, at, blob, how), more, cursor, or restored, id, undo",
+)

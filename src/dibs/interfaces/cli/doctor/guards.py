@@ -1,0 +1,323 @@
+"""What `dibs doctor` says about the guards: are the hooks in place, do they refuse, would each client run them at all.
+
+Proves rather than looks: from the main and every linked working tree, the exact command of each client's settings is
+run with a forbidden write, in a scratch workspace. Beside that it says what only the client knows: trust, switches,
+worktrees without settings.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import DibsError, quoted
+from dibs.git import queries as git
+from dibs.interfaces import agents
+from dibs.interfaces.agents import BEFORE
+from dibs.interfaces.agents.adapter import MADE
+from dibs.interfaces.cli.doctor import committed
+from dibs.interfaces.install import githooks, mcp_probe, plan, probe
+from dibs.workspace import launcher
+from dibs.workspace.known_clients import NAMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dibs.client.session import Session
+
+ERROR, WARNING, ADVICE = "error", "warning", "advice"
+MISSING_RUN = "{path} is missing; `dibs init` makes it (a hook finds dibs on the PATH meanwhile)"
+
+
+def examine(session: Session) -> Iterator[dict[str, Any]]:
+    """Every check on the guards, one by one."""
+    base = plan.base(session.place)
+    if not os.path.exists(f"{base}/.dibs/hook"):
+        yield _check("launcher", False, f"{base}/.dibs/hook is missing: no guard works; `dibs init` makes it", WARNING)
+        return
+    yield _launcher(session)
+    yield from _scripts(base)
+    yield from _clients(session, base)
+    yield from _git_hooks(session)
+
+
+def proofs(session: Session) -> Iterator[dict[str, Any]]:
+    """What `dibs check` asks for: does each client's hook refuse, would the client run it, are git's hooks there."""
+    base = plan.base(session.place)
+    if not os.path.exists(f"{base}/.dibs/hook"):
+        yield _check("launcher", False, f"{base}/.dibs/hook is missing: no guard works; `dibs init` makes it", ERROR)
+        return
+    trees = _trees(session, base)
+    used = [client for client in NAMES if any(_commands(client, tree) for tree in trees)]
+    if used:
+        yield _launcher(session)
+        yield from _proven(session, used, trees)
+        for client in used:
+            yield from _trusted(client, trees)
+    yield from _git_hooks(session)
+
+
+def _check(name: str, ok: bool, message: str, severity: str = ERROR) -> dict[str, Any]:
+    return {"check": name, "ok": ok, "message": message, "severity": severity}
+
+
+def _launcher(session: Session) -> dict[str, Any]:
+    """Does the launcher find an interpreter and dibs?"""
+    path = f"{session.place.local}/run"
+    if launcher.is_current(session.place.local):
+        if launcher.is_put(session.place):
+            was = f" (it named {session.replaced}; it was rewritten just now)" if session.replaced else ""
+            return _check("launcher", True, f"{path} starts this dibs{was}")
+        message = f"the copies in {session.place.shared} are missing or old; `dibs init` makes them"
+        return _check("launcher", False, message, WARNING)
+    named = launcher.read_run(session.place.local)
+    if named is None:
+        return _check("launcher", False, MISSING_RUN.format(path=path), WARNING)
+    gone = [one for one in named if not os.path.exists(one)]
+    if gone:
+        message = (
+            f"{path} names {gone[0]}, which is not there: every guarded call is refused, or decided by another dibs on "
+            "the PATH. Run `dibs init` again"
+        )
+        return _check("launcher", False, message)
+    return _check(
+        "launcher", True, f"hooks are run by {named[0]}, not by the Python of this dibs; `dibs init` changes it"
+    )
+
+
+def _scripts(base: str) -> Iterator[dict[str, Any]]:
+    """Are the launcher and the command, which are committed, as this dibs writes them?"""
+    for name, text in (("hook", launcher.hook_text()), ("dibs", launcher.COMMAND)):
+        path = f"{base}/.dibs/{name}"
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                old = file.read() != text
+        except OSError:
+            old = True
+        if old:
+            message = (
+                f"{path} is missing, changed, or another version's; `dibs init` writes this one's, to be committed"
+            )
+            yield _check("launcher", False, message, WARNING)
+
+
+# --- clients
+
+
+def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
+    trees = _trees(session, base)
+    used = [client for client in NAMES if any(_commands(client, tree) for tree in trees)]
+    if not used:
+        yield _check("clients", False, "no client's settings call dibs; `dibs init --clients …` puts it in", WARNING)
+        return
+    yield from _proven(session, used, trees)
+    for client in used:
+        yield from _current(client, base)
+        yield from _allowed(client, trees)
+        yield from _trusted(client, trees)
+    yield from _servers(used, trees)
+    yield from _uncommitted(session, base, used, linked=len(trees) > 1)
+    for client in used:
+        for name, message in agents.of(client).advice:
+            yield _check(name, True, message, ADVICE)
+
+
+def _proven(session: Session, used: list[str], trees: list[str]) -> Iterator[dict[str, Any]]:
+    """A forbidden write, tried with each client's own command in each working tree."""
+    try:
+        roles = session.config.policy.guards["roles"]
+        given = roles["default"] or roles["assign"]  # then the trial's agents might not write at all
+        with probe.Scratch("" if given else session.place.config) as scratch:
+            for client in used:
+                for tree in trees:
+                    yield _proof(client, tree, scratch.folder)
+    except (DibsError, OSError) as error:
+        yield _check("guards", False, f"they could not be tried: {getattr(error, 'message', error)}")
+
+
+def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
+    """Are the settings as this dibs would write them?"""
+    path = f"{base}/{agents.of(client).settings_file}"
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+        if not agents.of(client).settings_commands(text, path):
+            return  # a plugin guards
+        mcp = bool(_server(client, f"{base}/{agents.of(client).mcp_file}"))
+        if agents.of(client).settings_merged(text, path, mcp=mcp) == text and not _old_files(client, base):
+            return
+    except (OSError, ValueError, DibsError):
+        return  # what is wrong with it was said already
+    message = f"{path} was written by an older dibs, or changed; `dibs init --clients {client}` brings it up to date"
+    yield _check(f"{client} settings", False, message, WARNING)
+
+
+def _old_files(client: str, base: str) -> list[str]:
+    """The files that are only ours, and that this dibs would write otherwise."""
+    found = []
+    for name, text in agents.of(client).own_files().items():
+        try:
+            with open(f"{base}/{name}", encoding="utf-8") as file:
+                there = file.read()
+        except OSError:
+            continue
+        if there != text and there.startswith(MADE):
+            found.append(name)
+    return found
+
+
+def _allowed(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
+    """May its model run every command of dibs without a person being asked? Some of them run any program."""
+    for entry in dict.fromkeys(entry for tree in trees for entry in agents.of(client).allows_all(tree)):
+        message = (
+            f"{entry} lets {agents.of(client).title} run every command of dibs without asking, and so any program "
+            f"(`dibs deploy … -- COMMAND`). `dibs init --clients {client}` writes a list of safe ones; take this entry "
+            "out where it stays"
+        )
+        yield _check(f"{client} permissions", False, message, WARNING)
+
+
+def _servers(used: list[str], trees: list[str]) -> Iterator[dict[str, Any]]:
+    """Does our MCP entry start in every working tree, and list tools? What several clients would run is run once."""
+    known: dict[tuple[str, ...], tuple[int, str]] = {}
+    for client in used:
+        for tree in trees:
+            path = f"{tree}/{agents.of(client).mcp_file}"
+            command = _server(client, path)
+            if not command:
+                continue
+            if (tree, *command) not in known:
+                known[tree, *command] = mcp_probe.attempt(command, tree)
+            tools, wrong = known[tree, *command]
+            if wrong:
+                yield _check(f"{client} tools", False, f"the entry dibs of {path} does not work: {wrong}", WARNING)
+            else:
+                yield _check(f"{client} tools", True, f"the entry dibs of {path} starts and lists {tools} tools")
+
+
+def _server(client: str, path: str) -> list[str]:
+    """Our command in a client's list of MCP servers; [] if it has none of ours."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return agents.of(client).mcp_command(file.read(), path)
+    except (OSError, ValueError, DibsError):
+        return []
+
+
+def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:
+    name = f"{client} guard"
+    commands = _commands(client, tree)
+    if commands is None:
+        what = f"{tree}/{agents.of(client).settings_file}"
+        state = "has no hooks of dibs" if os.path.exists(what) else "is not there"
+        message = f"{client} is not guarded in {tree}: {what} {state}. Commit it, and merge it into the branch there"
+        return _check(name, False, message)
+    event = agents.of(client).event_of(BEFORE)
+    command = commands.get(event)
+    if not command:
+        message = f"{tree}/{agents.of(client).settings_file} has no {event} hook of dibs; `dibs init` puts it in"
+        return _check(name, False, message)
+    wrong = probe.attempt(client, command, tree, scratch)
+    if wrong:
+        return _check(name, False, f"{client} in {tree}: {wrong}")
+    return _check(name, True, f"a forbidden write, and every call of a killed agent, is refused in {tree}")
+
+
+def _commands(client: str, tree: str) -> dict[str, str] | None:
+    """Our commands in a client's settings of a working tree, or in a plugin of this user; None without any."""
+    path = f"{tree}/{agents.of(client).settings_file}"
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = agents.of(client).settings_commands(file.read(), path)
+    except (OSError, ValueError, DibsError):
+        found = {}
+    return found or agents.of(client).plugin_commands() or None
+
+
+def has_hooks(client: str, tree: str) -> bool:
+    """Do a client's settings in this working tree call dibs?"""
+    return _commands(client, tree) is not None
+
+
+def _trusted(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
+    name = f"{client} trust"
+    for tree in trees:
+        off = agents.of(client).switched_off(tree)
+        for message in off:
+            yield _check(name, False, message)
+        why = agents.of(client).untrusted(tree)
+        if why:
+            yield _check(name, False, why, WARNING)
+        elif not off and agents.of(client).shows_trust:
+            yield _check(name, True, f"{client} runs the hooks of {tree}")
+
+
+def _trees(session: Session, base: str) -> list[str]:
+    """The main working tree and the linked ones that are there."""
+    found = [base]
+    listed = githooks.ask(session.place, "worktree", "list", "--porcelain") if session.place.common else ""
+    bare = False
+    for block in listed.split("\n\n"):
+        lines = block.split("\n")
+        bare = "bare" in lines
+        tree = lines[0].removeprefix("worktree ")
+        if lines[0].startswith("worktree ") and not bare and os.path.isdir(tree):
+            found.append(os.path.realpath(tree))
+    return list(dict.fromkeys(found))
+
+
+def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) -> Iterator[dict[str, Any]]:
+    """What a new worktree, or a teammate, would not have."""
+    if not session.place.common:
+        return
+    try:
+        missing = committed.missing(session, base, used)
+        ignored = git.is_ignored(base, missing) if missing else set()
+    except DibsError as error:
+        yield _check("committed", False, error.message, WARNING)
+        return
+    if not missing:
+        yield _check("committed", True, "new worktrees and clones have the hooks")
+        return
+    hidden = [name for name in missing if name in ignored]
+    more = f"; git ignores {', '.join(hidden)}" if hidden else ""
+    where = "the linked worktrees and every new one" if linked else "a new worktree"
+    message = f"not committed: {' '.join(map(quoted, missing))}{more}; {where} would not have it, and may be unguarded"
+    yield _check("committed", False, message, WARNING)
+
+
+# --- git
+
+
+def _git_hooks(session: Session) -> Iterator[dict[str, Any]]:
+    place = session.place
+    if not place.common:
+        return
+    hooks = githooks.folder(place)
+    if not hooks:
+        yield _check("git hooks", False, "git could not be asked for its hooks", WARNING)
+        return
+    if not githooks.is_ours_to_write(hooks, place):
+        message = f"git takes its hooks from {hooks} (core.hooksPath), outside this repository: commits are not guarded"
+        yield _check("git hooks", False, message, WARNING)
+        return
+    missing = [name for name in githooks.NAMES if not _has_hook(hooks, name)]
+    if missing:
+        message = (
+            f"{hooks} does not call dibs in {', '.join(missing)} (another tool may have rewritten it); run `dibs init`"
+        )
+        yield _check("git hooks", False, message)
+    else:
+        yield _check("git hooks", True, f"commits and pushes go through {hooks}")
+
+
+def _has_hook(hooks: str, name: str) -> bool:
+    for path in (f"{hooks}/{name}", f"{hooks}/{name}{plan.LEGACY_SUFFIX}"):
+        try:
+            with open(path, "rb") as file:
+                if githooks.has_block(file.read()) and (os.access(path, os.X_OK) or githooks.is_husky(hooks)):
+                    return True
+        except OSError:
+            pass
+    return False

@@ -1,0 +1,75 @@
+"""How `dibs doctor` ends: which clients are guarded, and what is left to do, in short orders, each said once."""
+
+from __future__ import annotations
+
+from dibs.interfaces import agents
+from dibs.workspace.known_clients import NAMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Where a message names one of these, that is what to do.
+WAYS = (
+    ("`dibs doctor --recover`", "put the database back if you can; else run `dibs doctor --recover`"),
+    ("`dibs init --clients", f"run `dibs init --clients …` with the clients you use ({', '.join(NAMES)})"),
+    ("`dibs init`", "run `dibs init`"),
+)
+
+
+def guarded(checks: list[dict[str, Any]]) -> list[str]:
+    """The clients whose hooks refuse what they must in every working tree, and which would run them."""
+    return _passing(checks, {"guard", "trust"})
+
+
+def proven(checks: list[dict[str, Any]]) -> list[str]:
+    """The clients whose hooks refuse what they must in every working tree, whether or not the client would run them."""
+    return _passing(checks, {"guard"})
+
+
+def _passing(checks: list[dict[str, Any]], kinds: set[str]) -> list[str]:
+    found: dict[str, list[bool]] = {}
+    seen: dict[str, set[str]] = {}
+    for check in checks:
+        client, _, what = check["check"].partition(" ")
+        if client in NAMES and what in kinds:
+            found.setdefault(client, []).append(check["ok"])
+            seen.setdefault(client, set()).add(what)
+    return [client for client, oks in found.items() if all(oks) and kinds <= seen[client]]
+
+
+def todo(checks: list[dict[str, Any]]) -> list[str]:
+    """What a person has to do, errors first."""
+    left = [check for check in checks if not check["ok"] and check["severity"] != "advice"]
+    left.sort(key=lambda check: check["severity"] != "error")
+    return list(dict.fromkeys(_order(check) for check in left))
+
+
+def _order(check: dict[str, Any]) -> str:
+    name, message = check["check"], check["message"]
+    client, _, what = name.partition(" ")
+    if what == "trust" and client in NAMES and check["severity"] == "warning":
+        return agents.of(client).trust_order or f"{name}: {message}"
+    if name == "committed" and message.startswith("not committed: "):
+        names = message.removeprefix("not committed: ").partition(";")[0]
+        return f"commit what `dibs init` wrote: `git add {names} && git commit -m 'Guard this repository with dibs'`"
+    return next((order for sign, order in WAYS if sign in message), f"{name}: {message}")
+
+
+def ending(checks: list[dict[str, Any]], failed: list[str], orders: list[str]) -> str:
+    """The last lines: well or not, and what is left to do."""
+    ready, works = guarded(checks), proven(checks)
+    if failed:
+        line = f"{len(failed)} of {len(checks)} checks failed"
+    elif ready:
+        line = f"all is well for {', '.join(ready)}" if orders else f"all is well: {', '.join(ready)} guarded"
+    elif works and not any(agents.of(client).shows_trust for client in works):
+        line = f"{', '.join(works)}: proven; whether the client runs the hooks cannot be seen from here"
+    elif works:
+        what = "guards are proven; these clients do" if works[1:] else "guard is proven; this client does"
+        line = f"{', '.join(works)}: the {what} not run the hooks yet"
+    else:
+        line = "no client is guarded yet"
+    if not orders:
+        return f"{line}\n"
+    return f"{line}. Left to do:\n" + "".join(f"  {place}. {order}\n" for place, order in enumerate(orders, 1))

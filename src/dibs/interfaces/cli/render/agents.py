@@ -1,0 +1,146 @@
+"""Answers about agents as text for people."""
+
+from __future__ import annotations
+
+from dibs.client import loss_texts, quotes, role_texts
+from dibs.errors import counted, named, quoted
+from dibs.interfaces.cli.render import listed, messages, some, times
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.interfaces.cli.render import Items, Lines
+
+FIRST = 2  # columns of a listing that are shown also if they are empty
+MAX_SHOWN = 10  # claims and losses that a briefing names: a model pays for each line
+
+
+def _boot(result: dict[str, Any]) -> Items:
+    lines: Lines = [*loss_texts.first(result), f"You are {named(result)} (incarnation {result['incarnation']})."]
+    lines += role_texts.lines(result["role"])
+    for claim in result["held"][:MAX_SHOWN]:
+        names = some(claim["resources"])
+        lines.append(
+            f"You hold {names} ({claim['mode']}), token {claim['token']}, for {times.left(claim['expires_at'])}."
+        )
+    if result["held_count"] > MAX_SHOWN:
+        lines.append(f"You hold {result['held_count'] - MAX_SHOWN} more: `dibs status` lists them.")
+    if not result["held"]:
+        lines.append("You hold nothing.")
+    lines += loss_texts.rest(result)
+    if result["task"]:
+        lines += quotes.task(result["task"])
+    told = {message.get("alert") for message in result["messages"]}
+    new = [alert for alert in result["alerts"] if alert["id"] not in told]
+    lines += [f"Alert ({alert['kind']}): {alert['text']} To do: `{alert['remedy']}`." for alert in new]
+    lines += messages.lines(result["messages"])
+    if result.get("files"):
+        from dibs.client import memory_files
+
+        lines += memory_files.lines(result["files"])
+    if result["rules"]:
+        changed = result["rules"]["changed"] and not result["rules"]["first"]
+        lines += ["", f"The rules{' CHANGED; these hold now' if changed else ''} (.dibs/rules.md):"]
+        lines.append(result["rules"]["text"].strip())
+    return lines
+
+
+def _kind(agent: dict[str, Any]) -> str:
+    """What an agent or person is, in one word."""
+    return str(agent["type"] or (agent["kind"] if agent["kind"] == "person" else ""))
+
+
+def _tasks(agent: dict[str, Any]) -> str:
+    return some([*agent.get("tasks", []), *[f"{task} (assigned)" for task in agent.get("assigned", [])]])
+
+
+def _used(agent: dict[str, Any]) -> str:
+    return f"{agent['cpu']:g} % cpu, {agent['memory'] // 1_048_576} MB" if "cpu" in agent else ""
+
+
+def _agents(result: dict[str, Any]) -> Items:
+    every = result["agents"]
+    rows: list[tuple[str, ...]] = [
+        (named(a), a["state"], a["health"] if a["state"] != "left" else "", _kind(a),
+         f"{times.ago(a['last_seen'])} ago", _tasks(a), _used(a), a.get("rules", ""),
+         a.get("killed", "") or _breaker(a)) for a in every
+    ]  # fmt: skip
+    head = ("AGENT", "STATE", "HEALTH", "TYPE", "SEEN", "TASKS", "USES", "RULES", "WHY")
+    shown = [place for place in range(len(head)) if place < FIRST or any(row[place] for row in rows)]
+    rows = [tuple([row[place] for place in shown]) for row in rows]
+    return listed(tuple([head[place] for place in shown]), rows, "no agents", result)
+
+
+def _breaker(agent: dict[str, Any]) -> str:
+    return "" if agent["breaker"] == "closed" else f"breaker {agent['breaker']}"
+
+
+def _kill(result: dict[str, Any]) -> Items:
+    voided = f"; voided: {', '.join(result['voided'])}" if result["voided"] else ""
+    if result["killed"] != 1:
+        names = ", ".join([named(agent) for agent in result["agents"]])
+        again = " `dibs revive all` lets them act again." if names else ""
+        said = f"killed {counted(result['killed'], 'agent')}{f': {names}' if names else ''}{voided}.{again}"
+        return [said, *_running(result)]
+    agent = result["agents"][0]
+    name = named(agent)
+    return [
+        f"killed {name} ({agent['killed']}){voided}. `dibs revive {quoted(name)}` lets it act again.",
+        *_running(result),
+    ]
+
+
+def _running(result: dict[str, Any]) -> list[str]:
+    """What a killed agent's client started before, and dibs does not end."""
+    if not result["running"]:
+        return []
+    shown = [f"  {one['pid']}  {one['command']}" for one in result["running"]]
+    return ["still running, started before; dibs does not end these (`kill PID` does):", *shown]
+
+
+def _revive(result: dict[str, Any]) -> Items:
+    names = [named(agent) for agent in result["agents"]]
+    if not names:
+        return ["no agent is stopped by `dibs kill all`; one that was killed by its name is revived by its name"]
+    if not result["revived"]:
+        return [f"{names[0]} was not killed"]
+    if result["revived"] == 1:
+        return [f"{names[0]} may act again; it got nothing back."]
+    more = ", …" if result["revived"] > len(names) else ""
+    return [f"{result['revived']} agents may act again: {', '.join(names)}{more}; they got nothing back."]
+
+
+def _leave(result: dict[str, Any]) -> Items:
+    if result["passed"]:
+        return [f"left; {', '.join(result['passed'])} passed to {named(result, 'to')}"]
+    return ["left" + (f"; released {', '.join(result['released'])}" if result["released"] else "")]
+
+
+def _whoami(result: dict[str, Any]) -> Items:
+    by = {"process": "by your client's process", "user": "by the operating system's user"}
+    known = f"incarnation {result['incarnation']}, holds {result['held']}" if result["known"] else "not known here yet"
+    role = f", role {result['role']}" if result["role"] else ""
+    who = result["name"] if result["name"] == result["agent"] else f"{result['name']} ({result['agent']})"
+    return [f"{who}{role}; {known}; {by.get(result['by'], 'by ' + result['by'])}"]
+
+
+def _rules(result: dict[str, Any]) -> Items:
+    if not result["digest"]:
+        return ["this workspace has no rules; `dibs init` makes .dibs/rules.md"]
+    told = (
+        "you were told these"
+        if result["current"]
+        else "you were not told this version; `dibs rules --ack` records that you have read it"
+    )
+    return [result["text"].rstrip("\n"), "", f"({result['digest']}: {told})"]
+
+
+def _scratch(result: dict[str, Any]) -> Items:
+    return [result["scratch"]]
+
+
+RENDERERS = {
+    "boot": _boot, "agents": _agents, "kill": _kill, "revive": _revive, "leave": _leave, "whoami": _whoami,
+    "rules": _rules, "scratch": _scratch,
+}  # fmt: skip

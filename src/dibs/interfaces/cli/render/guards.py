@@ -1,0 +1,107 @@
+"""Answers about guards and the audit as text for people."""
+
+from __future__ import annotations
+
+from dibs.errors import counted, quoted
+from dibs.interfaces.cli import terminal
+from dibs.machine import relative_times
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.interfaces.cli.render import Items, Lines
+
+MARKS = {"ok": ("✓", "green"), "fail": ("✗ FAIL:", "red"), "warn": ("! note:", "yellow"), "n/a": ("-", "dim"),
+         "unknown": ("? UNKNOWN:", "yellow")}  # fmt: skip
+RULE = "─" * 45
+MAX_ORDERS_SHOWN = 3  # remedies below one check
+COLORS = {"none": "green", "low": "yellow", "medium": "yellow", "high": "bold red"}
+
+
+def check_within(found: dict[str, Any], columns: int, rows: int, *, verbose: bool = False) -> Items:
+    """The audit on a screen of this size: without what passed if that does not fit; the result is always there."""
+
+    def high(lines: list[Any]) -> int:
+        return sum(max(1, -(-len(line) // columns)) for line in lines)
+
+    lines = check(found, verbose=verbose)
+    if high(lines) <= rows:
+        return lines
+    quiet = [one for one in found["checks"] if one["status"] in {"ok", "n/a"}]
+    loud = {**found, "checks": [one for one in found["checks"] if one not in quiet]}
+    lines = check(loud, verbose=verbose, only=False)
+    lines[2:2] = [terminal.Line(f"     {len(quiet)} checks passed or do not apply", "dim")]
+    body, end = lines[:-3], lines[-3:]  # an empty line, the result, the severity
+    if high(lines) > rows:
+        while body and high([*body, *end]) >= rows:
+            body.pop()
+        body.append(f"     … {counted(len(lines) - len(end) - len(body), 'more line')}")
+    return [*body, *end]
+
+
+def check(found: dict[str, Any], *, verbose: bool = False, only: bool = True) -> list[Any]:
+    """The audit: heading, one line a check, then what to do and how bad it is. `only`: one check has its own title."""
+    single = found["checks"][0] if only and len(found["checks"]) == 1 else None
+    head = f"CHECK {single['number']} — {single['title']}" if single else "CHECK — Multi-Agent Coordination"
+    lines: Lines = [terminal.Line(f"  {head} of {found['workspace']}", "bold"), f"  {RULE}"]
+    for one in found["checks"]:
+        lines += _one(one, verbose=verbose)
+    severity, risk = found["severity"], found["risk"]
+    lines += ["", f"  Result: {found['result']}"]
+    said = f"{severity.upper()} — {risk}" if risk else severity
+    lines.append(terminal.Line(f"  Severity: {said}", COLORS[severity]))
+    return lines
+
+
+def _one(one: dict[str, Any], *, verbose: bool) -> Lines:
+    mark, style = MARKS[one["status"]]
+    lines: Lines = [terminal.Line(f"  {one['number']:>2} {mark} {one['message']}", style if style != "green" else "")]
+    if not verbose:
+        open_ = [each["remedy"] for each in one["findings"] if "settled" not in each][:MAX_ORDERS_SHOWN]
+        orders = dict.fromkeys(open_) if open_ else [one["remedy"]]
+        if not one["ok"]:
+            lines += [terminal.Line(f"       → {order}", "dim") for order in orders if order]
+        return lines
+    for finding in one["findings"]:
+        lines += _finding(finding)
+    if one["remedy"] and not one["findings"]:
+        lines.append(terminal.Line(f"       → {one['remedy']}", "dim"))
+    if one["figures"]:
+        said = ", ".join(f"{name} {_figure(value)}" for name, value in one["figures"].items())
+        lines.append(terminal.Line(f"       {said}", "dim"))
+    return lines
+
+
+def _finding(finding: dict[str, Any]) -> Lines:
+    events = ", ".join(map(str, finding["events"]))
+    about = f"event{'s' if ',' in events else ''} {events}" if events else finding["id"]
+    if "settled" in finding:
+        taken = finding["settled"]
+        who = f"{taken.get('name') or taken['agent']}, {relative_times.ago(taken['at'])} ago: {taken['why']}"
+        text = f"       settled: {finding['text']} ({about}) by {who}"
+        return [
+            terminal.Line(text, "dim"),
+            terminal.Line(f"         dibs check --settle {finding['id']} --undo", "dim"),
+        ]
+    lines: Lines = [f"       {finding['severity'].upper()} {finding['text']} ({about})"]
+    if finding["remedy"]:
+        lines.append(terminal.Line(f"         → {finding['remedy']}", "dim"))
+    lines.append(terminal.Line(f"         or accept it: dibs check --settle {finding['id']} --why T", "dim"))
+    return lines
+
+
+def _figure(value: Any) -> str:
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+
+
+def _settle(result: dict[str, Any]) -> Items:
+    what = f"event {result['settled']}" if result["settled"].isdigit() else result["settled"]
+    if result["undone"]:
+        return [f"{what} counts again"]
+    return [
+        f"settled {what}: {result['why']}. `dibs check --settle {quoted(result['settled'])} --undo` takes that back."
+    ]
+
+
+RENDERERS = {"check": check, "check settle": _settle}

@@ -1,0 +1,102 @@
+"""Answers about the log and its upkeep as text for people."""
+
+from __future__ import annotations
+
+from dibs.audit import check
+from dibs.errors import counted, named, quoted
+from dibs.interfaces.cli import terminal
+from dibs.interfaces.cli.render import continued, times
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.interfaces.cli.render import Items, Lines
+
+
+SWEPT = {"answers": "expired request id"}  # what a word of the answer means to people, in the singular
+
+
+def _sweep(result: dict[str, Any]) -> Items:
+    done = ", ".join(
+        counted(count, SWEPT.get(name, name[:-1])) if name.endswith("s") else f"{count} {name}"
+        for name, count in result["swept"].items()
+        if count
+    )
+    return [f"swept: {done or 'nothing was due'}" + ("; there is more" if result["more"] else "")]
+
+
+def _seal(result: dict[str, Any]) -> Items:
+    return [f"sealed the log through event {result['seq']}, with {counted(result['claims'], 'live claim')}"]
+
+
+def _prune(result: dict[str, Any]) -> Items:
+    where = f"{counted(len(result['archives']), 'archive')} in .dibs/local/archive/"
+    return [f"moved the events through {result['through']} to {where}"]
+
+
+def _alerts(result: dict[str, Any]) -> Items:
+    lines: Lines = []
+    for alert in result["alerts"]:
+        lines += _alert(alert)
+    if not lines:
+        lines.append("no alerts")
+    if result["not_kept"]:
+        lines.append(f"and {result['not_kept']} more, for which there was no room: acknowledge some")
+    lines += [terminal.Line(text, "yellow") for text in check.undelivered(result["deliveries"])]
+    return [*lines, *continued(result)]
+
+
+def _alert(alert: dict[str, Any]) -> Lines:
+    """One alert: what it is, then what shows it and what to do."""
+    style = "dim" if alert["state"] != "open" else "red" if alert["severity"] == "error" else "yellow"
+    head = f"{alert['id']}  {alert['severity']}  {alert['kind']}  {times.ago(alert['since'])}  {alert['text']}"
+    shown = ", ".join(f"#{seq}" for seq in alert.get("evidence", ()))
+    more = [f"events {shown}" if shown else ""]
+    more.append(f"{counted(alert['repeats'], 'repeat')}" if alert["repeats"] else "")
+    if alert["state"] == "cleared":
+        more.append(f"cleared {times.ago(alert['cleared']['at'])} ago: {alert['cleared']['why']}")
+    elif alert["state"] == "acknowledged":
+        note = alert["acknowledged"]
+        more.append(f"acknowledged by {named(note)}{': ' + note['why'] if note['why'] else ''}")
+    if alert["state"] != "cleared":
+        more.append(f"to do: {alert['remedy']}")
+    return [terminal.Line(head, style), f"    {'; '.join(one for one in more if one)}"]
+
+
+def _ack(result: dict[str, Any]) -> Items:
+    return [f"acknowledged {alert['id']}: {alert['text']}" for alert in result["alerts"]] or ["no alert is open"]
+
+
+def _explain(result: dict[str, Any]) -> Items:
+    what = result["what"]
+    lines: Lines = [terminal.Line(f"{what['kind']} {what['name']}", "bold")]
+    if result["others"]:
+        others = " or ".join(f"`dibs explain {quoted(word)}`" for word in result["others"])
+        lines.append(f"(taken for the {what['kind']}; for the other: {others})")
+    if result["unread"]:
+        lines.append(f"({counted(result['unread'], 'earlier event')} in archives: `--archives` reads them, too)")
+    for gap in result["missing"]:
+        lines.append(f"(events {gap['first']} to {gap['last']} could not be read: {gap['why']})")
+    if result["earlier"]:
+        lines.append("(earlier steps: `--after 0` starts at the first)")
+    rows = [f"{times.ago(step['at'])} ago" for step in result["steps"]]
+    width = max(map(len, rows), default=3)
+    for age, step in zip(rows, result["steps"], strict=True):
+        number = f"  #{step['seq']}" if step["seq"] else ""
+        text = f"{age:>{width}}  {terminal.clean(step['sentence'])}{number}"
+        lines.append(terminal.Line(f"{text}  ← this event", "bold") if step.get("asked") else text)
+    if not rows:
+        lines.append("the log says nothing about it")
+    lines += [terminal.Line(f"{'now':>{width}}  {terminal.clean(text)}", "green") for text in result["now"]]
+    return [*lines, *([f"(more: `--after {result['cursor']}`)"] if result["more"] else [])]
+
+
+RENDERERS = {
+    "alerts": _alerts,
+    "alerts ack": _ack,
+    "explain": _explain,
+    "sweep": _sweep,
+    "seal": _seal,
+    "prune": _prune,
+}

@@ -1,0 +1,306 @@
+"""The files that `dibs init` writes and `dibs init --uninstall` restores: planned as a whole, then done.
+
+Install: the workspace's own files, the launcher, the settings of each client, the pages that models read, git's hooks.
+Uninstall: a file that is still as it was written gets its earlier bytes back; from a file that was changed since, or in
+a clone without a record, only our lines are removed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.interfaces import agents
+from dibs.interfaces.agents.adapter import MADE
+from dibs.interfaces.install import githooks, pointers, rules
+from dibs.interfaces.install.files import Change, Record, State, look, put, text_of
+from dibs.workspace import launcher
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.interfaces.agents.adapter import Client
+    from dibs.workspace.location import Place
+
+IGNORE = "# made by dibs: what belongs to this machine only\n/local/\n"
+LEGACY_SUFFIX = ".legacy"  # the pre-commit framework moves a hook that it found there, and calls it from its own
+
+
+class Plan:
+    """The planned changes, and the notes about what will not be done."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.base = base(place)
+        self.record = Record(place.root, place.local, place.shared)
+        self.own: list[Change] = []  # below .dibs/
+        self.others: list[Change] = []  # files that belong to others, too
+        self.notes: list[str] = []
+
+    def add(self, path: str, after: State | None) -> None:
+        """Plan a file's new state; nothing if it has it already."""
+        before = look(path)
+        if before != after:
+            inside = path.startswith(os.path.join(self.base, ".dibs") + "/")
+            (self.own if inside else self.others).append(Change(path, before, after))
+
+    def name(self, path: str) -> str:
+        """A path as people read it."""
+        top = self.base.rstrip("/") + "/"
+        return path.removeprefix(top) if path.startswith(top) else self.record.name(path)
+
+    def check(self) -> None:
+        """Check all of it before anything is done."""
+        tops = (self.place.root, self.place.top, *([self.place.common] if self.place.common else []))
+        for change in [*self.own, *self.others]:
+            change.check(tops)
+
+
+def base(place: Place) -> str:
+    """The working tree whose files are written: the main one; in a bare repository, the one in use."""
+    return place.top if place.root == place.common else place.root
+
+
+# --- install
+
+
+def install(place: Place, chosen: list[str], config: str, *, mcp: bool = False) -> Plan:
+    """Everything that is missing; `config` is the text of a new config; `mcp`: with the entry for our MCP tools."""
+    plan = Plan(place)
+    home = os.path.join(plan.base, ".dibs")
+    for name, text in (("config.toml", config), (".gitignore", IGNORE), ("rules.md", rules.TEXT)):
+        path = os.path.join(home, name)
+        if not os.path.lexists(path):  # from then on it is the team's
+            plan.add(path, State(text.encode()))
+    for name, text in (("hook", launcher.hook_text()), ("dibs", launcher.COMMAND)):
+        plan.add(os.path.join(home, name), State(text.encode(), 0o755))
+    for client in chosen:
+        _settings(plan, client, mcp=mcp)
+        _own_files(plan, client)
+    _servers(plan, chosen if mcp else [])
+    _pointers(plan, chosen)
+    _hooks(plan)
+    plan.check()
+    return plan
+
+
+def _settings(plan: Plan, client: str, *, mcp: bool) -> None:
+    adapter = agents.of(client)
+    path = os.path.realpath(os.path.join(plan.base, adapter.settings_file))
+    before = look(path)
+    text = adapter.settings_merged(text_of(before, path), path, mcp=mcp)
+    if mcp and adapter.mcp_file == adapter.settings_file:
+        text = _with_server(plan, adapter, text, path) or text
+    plan.add(path, State(text.encode(), before.mode if before else 0o644))
+
+
+def _servers(plan: Plan, chosen: list[str]) -> None:
+    """The entries of our MCP server; several clients may read one file."""
+    done: set[str] = set()
+    for adapter in map(agents.of, chosen):
+        if adapter.mcp_file in {"", adapter.settings_file, *done}:
+            continue
+        done.add(adapter.mcp_file)
+        path = os.path.realpath(os.path.join(plan.base, adapter.mcp_file))
+        before = look(path)
+        text = _with_server(plan, adapter, text_of(before, path), path)
+        if text is not None:
+            plan.add(path, State(text.encode(), before.mode if before else 0o644))
+
+
+def _with_server(plan: Plan, adapter: Client, text: str | None, path: str) -> str | None:
+    """A file with the entry of our MCP server; None, and a note, if another server has our name."""
+    found = adapter.mcp_merged(text, path)
+    if found is None:
+        plan.notes.append(
+            f"{plan.name(path)} has an MCP server called dibs that is not ours: left as it is, so {adapter.title} has "
+            "no tools of dibs"
+        )
+    return found
+
+
+def _own_files(plan: Plan, client: str) -> None:
+    for relative, text in agents.of(client).own_files().items():
+        path = os.path.realpath(os.path.join(plan.base, relative))
+        before = look(path)
+        if before is None or before.data.startswith(MADE.encode()):  # else it is a person's own
+            plan.add(path, State(text.encode(), before.mode if before else 0o644))
+
+
+def _pointers(plan: Plan, chosen: list[str]) -> None:
+    done = set()
+    for name in pointers.targets(chosen, lambda name: _page(plan, name)):
+        path = pointers.real_name(plan.base, name)
+        if path in done:
+            continue
+        done.add(path)
+        before = look(path)
+        text = pointers.merged(text_of(before, path))
+        plan.add(path, State(text.encode(), before.mode if before else 0o644))
+
+
+def _page(plan: Plan, name: str) -> str | None:
+    path = pointers.real_name(plan.base, name)
+    return text_of(look(path), path)
+
+
+def _hooks(plan: Plan) -> None:
+    hooks = githooks.folder(plan.place)
+    if not hooks:
+        if plan.place.common:
+            plan.notes.append("git could not be asked for its hooks, so commits and pushes are not guarded")
+        return
+    if not githooks.is_ours_to_write(hooks, plan.place):
+        plan.notes.append(
+            f"git takes its hooks from {hooks} (core.hooksPath), which is not this repository's: left as it is, so "
+            'commits and pushes are not guarded. To guard them, let those hooks call: .dibs/hook git NAME "$@"'
+        )
+        return
+    root = os.path.relpath(plan.place.root, hooks)
+    for name in githooks.NAMES:
+        _hook(plan, hooks, name, root)
+
+
+def _hook(plan: Plan, hooks: str, name: str, root: str) -> None:
+    path = os.path.join(hooks, name)
+    before = look(path)
+    legacy = look(path + LEGACY_SUFFIX)
+    if before is None:
+        plan.add(path, State(githooks.whole(name, root).encode(), 0o755))
+    elif legacy is not None and githooks.has_block(legacy.data) and not githooks.has_block(before.data):
+        return  # the framework that moved ours there calls it
+    elif not before.link and githooks.is_sh(before.data) and (before.mode & 0o111 or githooks.is_husky(hooks)):
+        plan.add(path, State(githooks.merged(before.data, name, root), before.mode))
+    else:  # another language, a link, or a hook that is switched off (not executable)
+        kept = before
+        if before.link:
+            kept = State(
+                link=os.path.relpath(os.path.join(hooks, before.link), os.path.join(hooks, githooks.KEPT_FOLDER))
+            )
+        plan.add(os.path.join(hooks, githooks.KEPT_FOLDER, name), kept)
+        plan.add(path, State(githooks.whole(name, root, kept=True).encode(), 0o755))
+
+
+def apply(plan: Plan) -> None:
+    """Apply the plan: first the files that others will call, then the record, then the files that call them."""
+    for change in plan.own:
+        put(change.path, change.after)
+    for change in plan.others:
+        plan.record.note(change)
+    if plan.others:
+        plan.record.save()
+    for change in plan.others:
+        put(change.path, change.after)
+
+
+# --- uninstall
+
+
+def uninstall(place: Place) -> Plan:
+    """Remove our parts from all other files. `.dibs/` itself goes afterwards."""
+    plan = Plan(place)
+    for client in agents.every():
+        path = os.path.realpath(os.path.join(plan.base, client.settings_file))
+        _take_out(plan, path, _cleaner(client.name, path))
+        for relative in client.own_files():
+            path = os.path.realpath(os.path.join(plan.base, relative))
+            _take_out(plan, path, lambda text: None if text.startswith(MADE) else text)
+    servers = {one.mcp_file: one for one in agents.every() if one.mcp_file not in {"", one.settings_file}}
+    for relative, client in servers.items():
+        path = os.path.realpath(os.path.join(plan.base, relative))
+        _take_out(plan, path, _server_cleaner(client, path))
+    for path in sorted({pointers.real_name(plan.base, name) for name in pointers.names()}):
+        _take_out(plan, path, pointers.cleaned)
+    for hooks in _hook_folders(plan):
+        for name in githooks.NAMES:
+            _take_hook_out(plan, hooks, name)
+    plan.check()
+    return plan
+
+
+def _cleaner(client: str, path: str) -> Callable[[str], str | None]:
+    """Our parts out of a client's settings; the last insertion is removed first."""
+    adapter = agents.of(client)
+
+    def clean(text: str) -> str | None:
+        left = adapter.mcp_cleaned(text, path) if adapter.mcp_file == adapter.settings_file else text
+        return None if left is None else adapter.settings_cleaned(left, path)
+
+    return clean
+
+
+def _server_cleaner(client: Client, path: str) -> Callable[[str], str | None]:
+    return lambda text: client.mcp_cleaned(text, path)
+
+
+def _hook_folders(plan: Plan) -> list[str]:
+    """Where our hooks may be: where git looks now, and where it looked at the installation."""
+    found = {githooks.folder(plan.place), *([f"{plan.place.common}/hooks"] if plan.place.common else [])}
+    for name in plan.record.files:
+        folder, base = os.path.split(os.path.join(plan.place.root, name))
+        if base in githooks.NAMES and os.path.basename(folder) != githooks.KEPT_FOLDER:
+            found.add(folder)
+    return sorted(folder for folder in found if folder and githooks.is_ours_to_write(folder, plan.place))
+
+
+def _take_out(plan: Plan, path: str, clean: Callable[[str], str | None]) -> None:
+    now = look(path)
+    exact, before = plan.record.original(path, now)
+    if exact:
+        plan.add(path, before)
+        return
+    text = text_of(now, path)
+    if text is not None and now is not None:
+        left = clean(text)
+        if left != text:
+            plan.add(path, None if left is None else State(left.encode(), now.mode))
+
+
+def _take_hook_out(plan: Plan, hooks: str, name: str) -> None:
+    path, aside = os.path.join(hooks, name), os.path.join(hooks, githooks.KEPT_FOLDER, name)
+    now, kept = look(path), look(aside)
+    exact, before = plan.record.original(path, now)
+    if exact:
+        plan.add(path, before)
+        if kept is not None:
+            plan.add(aside, None)
+    elif now is not None and githooks.has_block(now.data):
+        left = githooks.cleaned(now.data)
+        if left is not None:
+            plan.add(path, State(left, now.mode))
+        elif kept is not None:
+            if kept.link:
+                kept = State(link=os.path.relpath(os.path.join(hooks, githooks.KEPT_FOLDER, kept.link), hooks), mode=0)
+            plan.add(path, kept)
+            plan.add(aside, None)
+        else:
+            plan.add(path, None)
+    legacy = look(path + LEGACY_SUFFIX)
+    if legacy is not None and githooks.has_block(legacy.data):
+        left = githooks.cleaned(legacy.data)
+        plan.add(path + LEGACY_SUFFIX, None if left is None else State(left, legacy.mode))
+
+
+def take_back(plan: Plan) -> None:
+    """Apply it: first the files that call us, then the folders that are empty now."""
+    for change in plan.others:
+        put(change.path, change.after)
+    emptied = {os.path.dirname(change.path) for change in plan.others if change.after is None}
+    made = {os.path.join(plan.place.root, name) for name in plan.record.folders}
+    if not plan.record.files:  # no record: git keeps no empty folders, so these can go
+        made = {os.path.join(plan.base, name) for client in agents.every() for name in _folders(client)}
+        made |= {folder for folder in emptied if os.path.basename(folder) == githooks.KEPT_FOLDER}
+    for folder in sorted(made, key=len, reverse=True):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            pass  # it is not empty any more, or gone already
+
+
+def _folders(client: Client) -> set[str]:
+    """The folders that a client's files lie in, from the repository's top."""
+    found = set()
+    for name in (client.settings_file, client.mcp_file, *client.own_files()):
+        while name := os.path.dirname(name):
+            found.add(name)
+    return found

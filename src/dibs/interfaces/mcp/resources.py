@@ -1,0 +1,165 @@
+"""What a client can read without a tool: status, rules, memory files, log, tasks, run reports, the resource map.
+
+Each is the answer of a declared operation or query, or a file that the config names. `dibs://map` puts two of them
+together: who holds and awaits what (`status`), and who writes and reads it (`map`).
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs import jsontext
+from dibs.client import memory_files
+from dibs.errors import Invalid, NotFound
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.interfaces.mcp.callers import Who
+    from dibs.interfaces.mcp.calls import Asked
+
+SCHEME = "dibs://"
+STATUS, RULES, INBOX, MAP, LOG = (f"{SCHEME}{name}" for name in ("status", "rules", "inbox", "map", "log"))
+JSON, MARKDOWN = "application/json", "text/markdown"
+LOG_PAGE = 100  # events; `dibs://log/{from}` has the rest
+MAP_RESOURCES = 500  # on the map; `dibs map` pages through all
+MAP_WRITERS = 5  # agents that it names for one resource
+MAX_URI = 1_000
+FILES = ("state", "decisions", "lessons")  # `[files]` of the config
+
+# uri → name, description, type
+LISTED = {
+    STATUS: ("status", "Which agent holds what, who waits, which tasks are at work", JSON),
+    RULES: ("rules", "The rules of this workspace", MARKDOWN),
+    INBOX: ("inbox", "Your messages that are not acknowledged", JSON),
+    MAP: ("resource map", "Each resource with its holders, waiters and latest writers", JSON),
+    LOG: ("log", f"The last {LOG_PAGE} events: what happened, when, by which agent", JSON),
+}
+TEMPLATES = {
+    f"{LOG}/{{from}}": ("log from", f"{LOG_PAGE} events after the event of this number, oldest first", JSON),
+    f"{SCHEME}task/{{id}}": ("task", "One task with all that belongs to it", JSON),
+    f"{SCHEME}run/{{id}}/report": ("run report", "What a run did: results, figures, contention", MARKDOWN),
+    f"{SCHEME}files/{{name}}": ("memory file", f"A memory file of the workspace: {', '.join(FILES)}", MARKDOWN),
+}
+
+
+def task_uri(task: str) -> str:
+    """The resource of a task."""
+    return f"{SCHEME}task/{task}"
+
+
+def listed(asked: Asked) -> list[dict[str, Any]]:
+    """The resources, with the memory files that are there."""
+    found = [_entry("uri", uri, *about) for uri, about in LISTED.items()]
+    session = asked.host.session()
+    for name, path in session.config.policy.guards["files"].items():
+        if os.path.isfile(os.path.join(session.place.top, path)):
+            found.append(_entry("uri", f"{SCHEME}files/{name}", f"{name} file", f"{path} of this repository", MARKDOWN))
+    return found
+
+
+def templates() -> list[dict[str, Any]]:
+    """The templates of resources."""
+    return [_entry("uriTemplate", uri, *about) for uri, about in TEMPLATES.items()]
+
+
+def _entry(key: str, uri: str, name: str, description: str, kind: str) -> dict[str, Any]:
+    return {key: uri, "name": name, "description": description, "mimeType": kind}
+
+
+def is_known(uri: str) -> bool:
+    """Could this be a resource of ours?"""
+    return uri in LISTED or (len(uri) <= MAX_URI and _parts(uri)[0] in {"log", "task", "run", "files"})
+
+
+def read(asked: Asked, who: Who, uri: str) -> tuple[str, str]:
+    """The type and the text of a resource. NotFound if there is none."""
+    if uri == RULES:
+        return MARKDOWN, _answer(asked, who, "rules", {}).get("text", "")
+    if uri in LISTED:
+        return JSON, jsontext.encode(_LISTED[uri](asked, who))
+    kind, *rest = _parts(uri)
+    match kind, rest:
+        case "log", [after] if after.isascii() and after.isdigit():
+            return JSON, jsontext.encode(_answer(asked, who, "log", {"after": int(after[:18]), "limit": LOG_PAGE}))
+        case "task", [task] if task:
+            return JSON, jsontext.encode(_answer(asked, who, "task show", {"id": task}))
+        case "run", [run, "report"] if run:
+            return MARKDOWN, _answer(asked, who, "run report", {"run": run, "format": "md"})["text"]
+        case "files", [name]:
+            return MARKDOWN, _file(asked, name)
+    raise NotFound(f"there is no resource {uri[:MAX_URI]}", what=uri[:MAX_URI])
+
+
+def _parts(uri: str) -> list[str]:
+    from urllib.parse import unquote
+
+    if not uri.startswith(SCHEME) or len(uri) > MAX_URI:
+        return [""]
+    return [unquote(part) for part in uri.removeprefix(SCHEME).split("/")]
+
+
+def _answer(asked: Asked, who: Who, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    return asked.requests.answer(who.identity, name, given, agent=who.agent)
+
+
+def _file(asked: Asked, name: str) -> str:
+    """A memory file as it is now."""
+    session = asked.host.session()
+    path = session.config.policy.guards["files"].get(name, "")
+    text = memory_files.content(os.path.join(session.place.top, path)) if path else None
+    if text is None:
+        raise NotFound(
+            f"there is no memory file {name[:40]!r}: [files] in .dibs/config.toml names them", what=name[:40]
+        )
+    return text
+
+
+def _status(asked: Asked, who: Who) -> dict[str, Any]:
+    return _answer(asked, who, "status", {})
+
+
+def _inbox(asked: Asked, who: Who) -> dict[str, Any]:
+    return _answer(asked, who, "inbox", {})
+
+
+def _log(asked: Asked, who: Who) -> dict[str, Any]:
+    return _answer(asked, who, "log", {"limit": LOG_PAGE})
+
+
+def _map(asked: Asked, who: Who) -> dict[str, Any]:
+    """Resource → who holds it, who waits for it, who wrote and read it, the latest first."""
+    status = _answer(asked, who, "status", {})
+    found: dict[str, dict[str, Any]] = {}
+
+    def at(resource: str) -> dict[str, Any]:
+        return found.setdefault(resource, {"holders": [], "waiting": [], "writers": [], "readers": []})
+
+    for claim in status["claims"]:
+        shown = {key: claim[key] for key in ("agent", "name", "mode", "since", "left", "reason") if claim.get(key)}
+        for resource in claim["resources"]:
+            at(resource)["holders"].append(shown)
+    for waiter in status["waiting"]:
+        for resource in waiter["resources"]:
+            at(resource)["waiting"].append({key: waiter[key] for key in ("agent", "name", "since") if key in waiter})
+    learned = _answer(asked, who, "map", {"limit": MAP_RESOURCES})
+    for one in learned["resources"]:
+        used = sorted(one["agents"], key=lambda use: (use["at"], use["event"]), reverse=True)
+        for key, count in (("writers", "writes"), ("readers", "reads")):
+            at(one["resource"])[key] = [
+                {"agent": use["name"], "at": use["at"]} for use in used if use[count]
+            ][:MAP_WRITERS]  # fmt: skip
+    more = status["more"] or learned["more"]
+    return {"ok": True, "resources": dict(sorted(found.items())), "totals": learned["totals"], "more": more}
+
+
+_LISTED = {STATUS: _status, INBOX: _inbox, LOG: _log, MAP: _map}
+
+
+def check(uri: Any) -> str:
+    """A URI from outside, if it is one of ours."""
+    text = str(uri)
+    if not is_known(text):
+        raise Invalid(f"there is no resource {text[:MAX_URI]}", field="uri")
+    return text

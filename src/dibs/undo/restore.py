@@ -1,0 +1,160 @@
+"""`restore`: brings back what was overwritten although another agent held it; or lists what can be brought back.
+
+The audit keeps such contents. Restoring is an edit like any other: it takes the path, or is refused with who holds it;
+and it keeps what it overwrites, so that it can be undone in the same way. It is done where the files are: on the
+caller's machine, or on the server's for a caller of a server (the page).
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.client.upkeep import removed_trees
+from dibs.errors import Held, Invalid, NotFound, Unavailable
+from dibs.git import objects
+from dibs.ledger import contents, file_writes, ledger_files, working_tree
+from dibs.machine.clock import random_id
+from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.guards import restores
+from dibs.operations.guards.audits import GIVE_BACK
+from dibs.workspace import location
+from dibs.workspace.paths import of_parts, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import builtins
+    from typing import Any
+
+    from dibs.client.session import Session
+    from dibs.operations.core.call import Call
+    from dibs.undo.requests import RestoreRequest
+    from dibs.workspace.location import Place
+
+
+def _restore(session: Session, call: Call, request: RestoreRequest) -> dict[str, Any]:
+    """List, or bring one back."""
+    if request["list"] or not request["what"]:
+        removed_trees.look(session, call)
+        found: dict[str, Any] = session.run(
+            restores.RESTORABLE, call, {"limit": request["limit"], "after": request["after"]}
+        )
+        return found
+    return _brought_back(session, call, _chosen(session, call, request["what"]))
+
+
+def _chosen(session: Session, call: Call, what: str) -> dict[str, Any]:
+    """The one with this id, or the newest of this path: in its working tree, else in one that was removed."""
+    named: builtins.list[dict[str, Any]] = session.run(restores.RESTORABLE, call, {"ids": [what]})["kept"]
+    if named:
+        return named[0]
+    removed_trees.look(session, call)
+    removed = _removed(session.place)
+    full = os.path.normpath(os.path.join(session.cwd, what))
+    top = next((one for one in removed if full.startswith(f"{one}/")), "")
+    if top:
+        text = shown(full[len(top) + 1 :], fold=session.paths.fold)
+    else:
+        _, text, _, top = session.paths.located(what, session.cwd, literal=True)
+    kept: builtins.list[dict[str, Any]] = session.run(restores.RESTORABLE, call, {"path": text})["kept"]
+    for trees in ({"", top}, removed if top == session.place.top else ()):
+        for one in kept:
+            if one["tree"] in trees:
+                return one
+    raise NotFound(f"nothing is kept of {what}; `dibs restore --list` shows what is", kept=what)
+
+
+def _removed(place: Place) -> builtins.list[str]:
+    """The working trees of which only the ledgers are left."""
+    return [top for _, top in ledger_files.of_linked(place.shared) if not os.path.isdir(top)]
+
+
+def _is_here(place: Place, tree: str) -> bool:
+    """Is this one of the workspace's working trees on this machine?"""
+    if tree in {place.top, place.root}:
+        return True
+    private = location.private_of(tree) if os.path.isdir(tree) else ""
+    return bool(place.common) and private.startswith(f"{place.common}/")
+
+
+def _spelled(session: Session, tree: str, chosen: dict[str, Any]) -> str:
+    """The path as the file is called: a record has it composed, with a sign for each letter that cannot be shown."""
+    path: str = chosen["path"]
+    if path.isascii() and not session.paths.fold:
+        return path
+    heads = working_tree.at(tree, session.place).state.heads
+    found = [one for one in heads if shown(one, fold=session.paths.fold) == path]
+    had_it = [one for one in found if chosen["blob"] in heads[one].authors]  # composed and not, there may be both
+    return next(iter([*had_it, *found]), path)
+
+
+def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[str, Any]:
+    """Keep what is there, take the path, write."""
+    place = session.place
+    kept_of = tree = chosen["tree"] or place.top
+    if tree in _removed(place):
+        tree = place.top  # that tree was removed: its files come into this one
+    if not _is_here(place, tree):
+        text = f"{tree} is a working tree of another machine: restore {chosen['path']} there."
+        raise Unavailable(text, path=os.path.join(tree, chosen["path"]))
+    path = os.path.join(tree, _spelled(session, tree, chosen))
+    content = contents.of_tree(place, chosen["blob"], kept_of)
+    if content is None:
+        raise Unavailable(f"the content of {chosen['path']} ({chosen['blob'][:12]}) is gone or damaged", path=path)
+    ledger = working_tree.at(tree, place)
+    is_link = chosen["blob"].startswith(contents.LINK)
+    real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) if is_link else None
+    inner = (real or os.path.realpath(path))[len(tree) + 1 :]
+    ledger.look([inner])
+    ledger.write()
+    now = objects.keep_file(objects.objects_of(place.common, place.local), path)
+    if not now and os.path.lexists(path):
+        raise Unavailable(f"{path} cannot be kept before it is overwritten, so it is left alone", path=path)
+    plain = os.fsencode(path).decode("utf-8", "replace").isprintable()
+    resource = session.paths.resource(path, session.cwd, literal=True) if plain else ("file", chosen["path"])
+    fields = {
+        "kept": chosen["id"],
+        "resource": of_parts(*resource),
+        "tree": tree,
+        "now": now,
+        "local": tree == place.root,
+    }
+    answer = session.run(restores.RESTORE, call, fields)
+    if answer["undo"]:
+        objects.pin(place.common, f"kept/{answer['undo']}", now)
+    _write(path, content, is_link=is_link)
+    ledger.made(inner, answer["owner"] or call.agent)
+    ledger.write()
+    if answer["owner"]:
+        session.run(GIVE_BACK, call, {"release": [answer["claim"]]})
+    return {"restored": chosen["path"], "id": chosen["id"], "undo": answer["undo"], "token": answer["token"]}
+
+
+def _write(path: str, content: bytes, *, is_link: bool) -> None:
+    """The whole content or none of it, with the mode that the file has."""
+    if not is_link:
+        path = os.path.realpath(path)  # a link stays a link
+    kind = contents.LINKED if is_link else contents.kind_of(contents.signature(path))
+    try:
+        file_writes.put(path, content, kind, f"{path}.{random_id()}")
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}; it is as it was", path=path) from None
+
+
+RESTORE = Operation(
+    "restore",
+    _restore,
+    "Restore a file that was overwritten while another agent held it; without a path, list what is kept.",
+    fields=(
+        Field("what", "text", "the path, or the id from the list", positional=True, default="", metavar="PATH|ID"),
+        Field("list", "flag", "only list the contents that are kept, the newest first", default=False),
+        *PAGED,
+    ),
+    errors=(Held, Invalid, NotFound),
+    may="agent",
+    answer="RestoreAnswer",
+    group="guards",
+    destructive=True,
+    whole=True,
+)
+
+QUERIES = (RESTORE,)

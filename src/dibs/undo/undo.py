@@ -1,0 +1,235 @@
+"""`undo`, from a word to files that are as they were: for the command and for Python alike.
+
+scope.py finds what is meant, plan.py what is to be done, apply.py does it, operations/guards/undo.py has
+the rules. It needs the caller's machine: its files and its repository. So no server offers it.
+
+- success: the answer has each file with its difference, and the undo's id, which undoes it.
+- refusal: others built on it (`conflict`, with the files), another agent holds a file (`held`), the caller may not
+  (`forbidden`), nothing of it is left (`not_found`), another undo runs here (`busy`). Nothing is changed then.
+- crash: the next call finishes what was begun, and says so (`continued`).
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound, counted, named, quoted
+from dibs.machine import clock, durations, relative_times
+from dibs.operations.claims import resources
+from dibs.operations.core.declare import Field
+from dibs.undo import apply
+from dibs.undo import plan as undo_plan
+from dibs.undo import scope as undo_scope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dibs.client.session import Session
+    from dibs.operations.core.call import Call
+    from dibs.undo.plan import FilePlan, Plan, Planner
+
+MS_NS = 1_000_000
+MAX_DIFF_LINES = 400  # of one file
+SHOWN = 5  # blockers that a refusal names
+NOBODY = {"outside": "a person or a program", "?": "an unknown agent", "unknown": "an unknown agent"}
+WHAT = Field("what", "text", "the claim, task, agent or earlier undo", required=True)
+PATHS = Field("paths", "raws", "only these files, folders or globs", default=())
+FLAGS = tuple([Field(name, "flag", "", default=False) for name in ("theirs", "dry_run")])
+
+
+class Undo:
+    """One caller's. `agreed` is shown what would be done, and says whether it is to be done.
+
+    `told` hears at once of each interrupted undo that was finished: what comes after may be refused.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        call: Call,
+        agreed: Callable[[dict[str, Any]], bool] | None = None,
+        told: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        self.session, self.call, self.agreed, self.told = session, call, agreed, told
+
+    def run(
+        self,
+        what: str,
+        paths: Sequence[str] = (),
+        since: str | float = "",
+        *,
+        theirs: bool = False,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Take back what `what` changed: the answer."""
+        for field, value in zip((WHAT, PATHS, *FLAGS), (what, paths, theirs, dry_run), strict=True):
+            field.check(value)
+        if not what.strip():
+            raise Invalid("what: a claim, a task, an agent or an earlier undo", field="what")
+        start = _since(since)
+        session, call = self.session, self.call
+        worker = apply.Worker(session, call)
+        lock = apply.Lock(worker.folder)
+        try:
+            continued, waiting = ([], []) if dry_run else self._continued(worker)
+            scope, others = undo_scope.find(session, call, what, start)
+            planner = undo_plan.Planner(session, scope, undo_plan.resources_of(session, paths), merge=theirs)
+            plan = planner.made()
+            plan.left += self._held(worker, plan)
+            plan.left += [f"Undo {made['undo']} was interrupted and is not finished: {why}" for made, why in waiting]
+            shown = {**_shown(session, call, planner, plan, others), "continued": continued, "done": False}
+            if not plan.files:
+                raise NotFound(_nothing(plan, shown), what=what)
+            if dry_run:
+                return shown
+            for made, why in waiting:
+                if common := sorted({one.path for one in plan.files}.intersection(made["paths"])):
+                    raise Conflict(f"undo {made['undo']} of {common[0]} was interrupted: {why}", path=common[0])
+            if plan.blocked and not theirs:
+                raise _built_on(plan.blocked, shown)
+            if all(one.problem for one in plan.files):
+                raise NotFound(f"nothing of {scope.title()} can be undone: {plan.files[0].problem}", what=scope.id)
+            if self.agreed is not None and not self.agreed(shown):
+                return shown
+            return {**shown, **worker.begin(plan), "done": True}
+        finally:
+            lock.close()
+
+    def _held(self, worker: apply.Worker, plan: Plan) -> list[str]:
+        """The files that other agents hold now: while they do, the undo is refused, and its plan says so."""
+        from dibs.operations.guards.audits import OTHERS
+
+        wanted = worker.resources([one.path for one in plan.files if not one.problem])
+        claims = self.session.run(OTHERS, self.call, {"tree": worker.tree.top})["claims"]
+        found = []
+        for claim in claims:
+            met = resources.any_overlap(claim["resources"], wanted)
+            if met is not None:
+                text = resources.show(met)
+                name = quoted(text)
+                found.append(
+                    f"{named(claim)} holds {text}: as long as it does, this is refused. Ask for it (`dibs ask {name} "
+                    f"TEXT`), or a person takes it away (`dibs release {name} --force --why TEXT`)."
+                )
+        return found
+
+    def _continued(self, worker: apply.Worker) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
+        """What killed runs began, done to its end; and what this caller may not finish, or not now, with the reason."""
+        found, waiting = [], []
+        for made in worker.unfinished():
+            try:
+                found.append(worker.proceed(made))
+            except (Forbidden, Held) as error:
+                waiting.append((made, error.message))
+                continue
+            if self.told is not None:
+                self.told(found[-1])
+        return found, waiting
+
+
+def _since(since: str | float) -> int:
+    """A time in ns, from how long ago it was; 0 for nothing."""
+    if since == "":
+        return 0
+    ago = durations.read(since, "since")
+    if not ago:
+        raise Invalid("since: how long ago, such as 10m or 2h; without it, all that is kept is undone", field="since")
+    return (clock.wall() - ago) * MS_NS
+
+
+def _nothing(plan: Plan, shown: dict[str, Any]) -> str:
+    what = shown["what"]
+    return " ".join([f"nothing that {what['kind']} {what['id']} changed is left to undo here.", *plan.left])
+
+
+def _built_on(files: list[FilePlan], shown: dict[str, Any]) -> Conflict:
+    """Who built on which file, since when."""
+    names = {one["path"]: one["others"] for one in shown["files"]}
+    lines = []
+    for one in files[:SHOWN]:
+        found = names[one.path][0]
+        lines.append(f"  {one.path}: {found['name']} changed it {relative_times.ago(found['since'])} ago")
+    if len(files) > SHOWN:
+        lines.append(f"  and {len(files) - SHOWN} more")
+    what = shown["what"]
+    text = "\n".join(
+        [
+            f"others have built on what {what['kind']} {what['id']} changed:",
+            *lines,
+            "`--theirs` keeps their work and takes out only the rest, by a three-way merge; or name the other files.",
+        ]
+    )
+    first = names[files[0].path][0]
+    return Conflict(text, path=files[0].path, agent=first["agent"], paths=[one.path for one in files])
+
+
+# --- what is shown
+
+
+def _shown(session: Session, call: Call, planner: Planner, plan: Plan, others: list[str]) -> dict[str, Any]:
+    from dibs.operations.agents.lookups import NAMES
+
+    built = {one.path: [(planner.builder(one.path, run), run.since) for run in one.blockers] for one in plan.files}
+    agents = {agent for found in built.values() for agent, _ in found} | set(plan.scope.agents)
+    names = session.run(NAMES, call, {"agents": sorted(agents)})["names"]
+    return {
+        "what": {"kind": plan.scope.kind, "id": plan.scope.id, "agents": plan.scope.agents},
+        "others": others,
+        "commits": plan.commits,
+        "notes": plan.left,
+        "files": [
+            {
+                "path": one.path, "action": _action(one), "likely": one.is_likely, "conflicts": one.conflicts,
+                "reverts": one.head != one.head_to, "problem": one.problem or None, "diff": _diff(planner, one),
+                "others": [
+                    {"agent": agent, "name": NOBODY.get(agent) or names.get(agent) or agent,
+                     "since": clock.iso(since // MS_NS)}
+                    for agent, since in built[one.path]
+                ],
+            }
+            for one in plan.files
+        ],
+    }  # fmt: skip
+
+
+def _action(one: FilePlan) -> str:
+    if one.problem:
+        return "none"
+    if one.to == one.now:
+        return "unstage" if one.head == one.head_to else "commit"
+    if one.to[0] == "-":
+        return "remove"
+    if one.now[0] == "-":
+        return "bring back"
+    return "mode" if one.to[0] == one.now[0] else "merge" if one.blockers else "restore"
+
+
+def _diff(planner: Planner, one: FilePlan) -> str:
+    """The difference that undoing makes, for people; a word for what is no text."""
+    import difflib
+
+    if one.problem or one.to == one.now:
+        return ""
+    texts = []
+    for blob, _ in (one.now, one.to):
+        found = b"" if blob == "-" else planner.content(blob)
+        if found is None or b"\0" in found or blob.startswith("~"):
+            return f"binary: {one.now[0][:12]} becomes {one.to[0][:12]}"
+        texts.append(found.decode("utf-8", "backslashreplace"))
+    now, then = [text.splitlines() for text in texts]
+    lines = list(difflib.unified_diff(now, then, "now", "then", lineterm="", n=2))
+    if not lines and one.now[0] != one.to[0] and "-" not in {one.now[0], one.to[0]}:
+        lines = [f"only line ends: {_line_ends(texts[0])} become {_line_ends(texts[1])}"]
+    if one.now[1] != one.to[1] and "-" not in {one.now[0], one.to[0]}:
+        lines.insert(0, f"mode: {one.now[1] or 'plain'} becomes {one.to[1] or 'plain'}")
+    if len(lines) > MAX_DIFF_LINES:
+        lines = [*lines[:MAX_DIFF_LINES], f"… and {counted(len(lines) - MAX_DIFF_LINES, 'more line')}"]
+    return "\n".join(lines)
+
+
+def _line_ends(text: str) -> str:
+    """How the lines of a text end."""
+    both = text.count("\r\n")
+    found = {"CRLF": both, "LF": text.count("\n") - both, "CR": text.count("\r") - both}
+    said = [f"{count} {name}" for name, count in found.items() if count]
+    return " and ".join(said) or "none"

@@ -1,0 +1,312 @@
+"""`.dibs/config.toml`, read once and kept in a form that loads fast.
+
+`tomllib` costs 17 ms; the hook path has 6 in all. What was read is kept as JSON in `.dibs/local/`, together with the
+file's signature (inode, size, time of change), and read again when that differs.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs import jsontext
+from dibs.errors import Invalid
+from dibs.operations.core.policy import Policy, check_duration
+from dibs.workspace import paths
+from dibs.workspace.known_clients import DIGEST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+NAME = "config.toml"
+VERSION = f"8 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
+
+DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
+ORDERINGS = ("off", "enforce")
+KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs",
+         "alerts", "land", "radar", "log", "server")  # fmt: skip
+
+TEMPLATE = """\
+# dibs: settings of this workspace. Commit this file; it names no machine.
+
+id = "{id}"            # names this workspace on a shared store
+
+# store = "sqlite:"              # in .dibs/local/; "redis://HOST:PORT" for several machines, see docs/REDIS.md;
+#                                # DIBS_STORE overrides it, which keeps a password out of this file
+
+[claims]
+# ttl = "30m"                    # how long a claim lasts without renewal
+# max_ttl = "8h"                 # the longest --ttl
+# max_life = "8h"                # how long a claim can be renewed
+# expected = "15m"               # what a hold is taken to last; waiting twice that raises an alert
+# ordering = "off"               # "enforce": claims must be taken in the order of their names
+
+# Lifetimes by resource; the first pattern that matches wins.
+# [[claims.patterns]]
+# match = "migrations/**"
+# ttl = "10m"
+# max_life = "1h"
+
+[guards]
+# on_doubt = "deny"              # "allow": what a guard cannot decide passes, and is logged
+# free = []                      # paths that need no claim, in addition to those that git ignores
+# across_worktrees = "warn"      # the same path, changed in two working trees: or "block", "ignore"
+# keep = "7d"                    # how long what was in changed files is kept for `dibs undo`
+# strict = ["deploy/"]           # an explicit claim first, as for this config, the rules, the clients' settings and
+#                                # migrations, which are always strict (`"!**/migrations/**"` takes one of them out)
+
+# Roles: viewer, worker, agent, orchestrator, and your own. A viewer only reads; a worker writes only to its scratch
+# folder (`dibs scratch`); an orchestrator integrates, commits, deploys, and may act on others' tasks and claims.
+# [roles]
+# default = "worker"             # every agent that is not named below; a person at a terminal has no default role
+# [roles.assign]                 # an agent's id (with one *), "type:T", "client:C" or "subagents"; the first wins
+# "lead" = "orchestrator"
+# [roles.worker]
+# write = ["reports/"]           # in addition to the scratch folder
+# tools = ["WebFetch"]           # tools that are refused before they run, whatever they do
+# commit = false
+# deploy = false
+# [roles.reviewer]               # a role of your own
+# may = "worker"                 # counts as: viewer, worker, agent (default) or orchestrator
+
+# Pointed out to every agent at boot, and strict.
+# [files]
+# state = "docs/STATE.md"
+# decisions = "docs/DECISIONS.md"
+# lessons = "docs/LESSONS.md"
+
+# [tasks]
+# max_tasks = 1                  # live tasks of one agent
+# max_attempts = 5               # after this many failed or lost attempts a task is quarantined
+# backoff = "1s"                 # before the second attempt; doubled before each further one, up to max_backoff
+# max_backoff = "5m"
+# strategy = "priority"          # or round_robin, load_balanced, capability, sticky, auction, preemptive
+# bid_window = "10s"             # how long an auction collects bids
+# assign_wait = "2m"             # an assigned task that is not picked up goes to others
+# breaker_failures = 5           # failures in a row after which an agent gets no work for breaker_pause
+# breaker_pause = "1m"
+# keep = "30d"                   # a finished task outside any run is forgotten after this; a run's go with the run
+
+# [messages]
+# visibility = "1m"              # a message that wants an acknowledgement is delivered again after this
+# life = "7d"
+# inbox = 1000                   # messages kept for one recipient,
+# from_one = 250                 # of these from one sender
+
+# [agents]
+# keep = "7d"                    # `dibs sweep` forgets an agent that is gone and was not seen for this long
+
+# [runs]
+# keep = "7d"                    # an ended run and its tasks are dropped after this
+# archives = 1073741824          # bytes in .dibs/local/runs/; the oldest reports and archives of runs go first
+
+# [alerts]                       # what needs attention: `dibs alerts`, docs/ALERTS.md
+# command = "notify-send dibs"   # run for each alert, which is JSON on its standard input
+# webhook = "https://…"          # each alert is posted there, signed with the content of secret_file
+# secret_file = ".dibs/local/alerts.secret"
+# min_severity = "warning"       # what is delivered: or "error"
+# silent = "10m"                 # a holder that gave no sign for this long, while others wait, raises an alert
+# rules = "10m"                  # an active agent that was not told new rules within this time does, too
+# keep = "7d"                    # how long a cleared alert stays
+
+# [land]                         # `dibs land`, see docs/WORKTREES.md
+# branch = "main"                # what branches land on
+# check = "make test"            # must pass in a clean working tree before they do
+# method = "merge"               # or "rebase", "squash"
+# batch = 4                      # branches that are checked together; a failing batch is bisected
+# green = "each"                 # of rebase and squash: "last" checks only the last commit of a batch
+# check_timeout = "30m"
+# sign = "git"                   # landed commits are signed if git's commit.gpgsign says so; or "never"
+# server = true                  # a server lands what is queued
+# remote = "origin"              # pushed there as well; else nowhere
+# remote_timeout = "1m"
+# wait = "1h"                    # how long `dibs land` waits
+
+# [radar]                        # `dibs radar`, see docs/WORKTREES.md
+# every = "10s"                  # how often a server looks; 0: never
+# branches = 30                  # branches without a working tree, the newest first,
+# recent = "14d"                 # with a commit of this time
+# ignore = ["gh-pages", "release/*"]
+
+# [log]
+# keep = "30d"                   # older events go to archives in .dibs/local/archive/, see docs/HOUSEKEEPING.md
+# events = 100000                # in the store; beyond that the oldest go to archives before they are that old
+# archives = 1073741824          # bytes of archives; the oldest go first
+
+# [server]                       # `dibs serve`, see docs/SERVER.md
+# host = "127.0.0.1"             # another address needs TLS (--tls-cert, --tls-key)
+# port = 0                       # 0: the last one, or any that is free
+# names = []                     # other host names by which callers reach it
+# start = "off"                  # "auto": the first session starts one,
+# idle = "10m"                   # and it ends when nobody called for this long
+# rate = 1000                    # calls a second of one credential
+# body = 1048576                 # bytes of one request
+# connections = 1024             # at once,
+# waits = 256                    # of these requests that wait,
+# streams = 1000                 # and listeners of /events
+
+# [deploy]
+# branch = "main"                # what a deploy must contain (default: the remote's default branch)
+# remote = "origin"              # where that branch is
+# protected = ["main", "master"] # branches whose push is a deploy
+# placeholders = ["TODO", "TBD", "coming soon"]
+# fetch_timeout = 20             # seconds for the remote to answer
+# verify_timeout = 120           # seconds in which the verification is retried
+# commands = {{ "make ship" = "prod" }}  # in an agent's shell they need `dibs deploy`, as do those that dibs knows
+# [deploy.targets.prod]
+# verify = "curl -fsS https://example.com/healthz"
+# branch = "main"
+# ships = ["site/**"]
+"""
+
+
+class Config:
+    """What the file says."""
+
+    __slots__ = ("error", "fold", "id", "policy", "server", "store")
+
+    def __init__(self, read: dict[str, Any]) -> None:
+        self.error: Invalid | None = None  # why the file itself is not valid; then this is what it said before
+        self.id: str = read["id"]
+        self.store: str = read["store"]
+        self.fold: bool = read["fold"]  # does the filesystem fold case? looked at once, kept with the rest
+        self.policy = Policy(**read["policy"])
+        self.server: dict[str, Any] = read["server"]  # config_server.py has the settings
+
+    @property
+    def problem(self) -> str:
+        """Why the file is not valid, for people; "" if it is."""
+        return f"{self.error.message}. What it said before stays in force until it is mended." if self.error else ""
+
+
+def signature(path: str) -> tuple[object, ...]:
+    """What tells one state of the file from another, for a process that keeps what it has read."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        return (path, error.errno)
+    return (path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def load(path: str, local: str, top: str, shared: str = "") -> Config:
+    """The settings in `path`, through what is kept in `local`.
+
+    On a branch from before dibs neither the config nor the launcher is there; then what they last said, kept in
+    `shared`, stays in force: a change of branches must not free an agent of its role. The same holds while the file is
+    not valid (a merge left its marks in it): else every agent would be shut out, also the one that mends it.
+    """
+    try:
+        status = os.stat(path)
+        known_by = [VERSION, path, status.st_ino, status.st_size, status.st_mtime_ns]
+        name = f"config-{status.st_ino}.json"
+    except FileNotFoundError:
+        kept = f"{shared}/{NAME}"
+        if shared and path != kept and not os.path.exists(f"{path[: -len(NAME)]}hook") and os.path.exists(kept):
+            return load(kept, local, top, shared)
+        known_by, name = [VERSION, path, 0, 0, 0], "config-none.json"
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
+    kept = f"{local}/{name}"
+    try:
+        with open(kept, encoding="utf-8") as file:
+            known = jsontext.decode(file.read())
+        if known["signature"] == known_by:
+            return Config(known["read"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    try:
+        read = parse(path)
+    except Invalid as error:
+        valid = f"{shared}/{NAME}"
+        if not shared or path == valid or not os.path.exists(valid):
+            raise
+        last = load(valid, local, top, shared)
+        last.error = error
+        strict = last.policy.guards["strict"]
+        last.policy.guards["strict"] = [one for one in strict if one != f".dibs/{NAME}"]  # whoever can mends it
+        return last
+    read["fold"] = paths.folds_case(top)
+    _keep(kept, {"signature": known_by, "read": read})
+    if shared and known_by[2] and path == f"{local[: -len('local')]}{NAME}":  # the main working tree's
+        _keep_text(path, f"{shared}/{NAME}")
+    return Config(read)
+
+
+def parse(path: str) -> dict[str, Any]:
+    """The file itself, checked."""
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            text = tomllib.load(file)
+    except FileNotFoundError:
+        text = {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Invalid(f"{path} is not valid TOML: {error}", path=path, syntax=True) from None
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
+    for name in text:
+        if name not in KNOWN:  # a misspelt table would silently guard nothing
+            raise Invalid(f"{path}: there is no setting {name!r}; there are {', '.join(KNOWN)}", path=path)
+    claims = _table(text, "claims", path)
+    policy = _durations(claims, path)
+    ordering = claims.get("ordering", "off")
+    if ordering not in ORDERINGS:
+        raise Invalid(f"{path}: claims.ordering is one of {', '.join(ORDERINGS)}, not {ordering!r}", path=path)
+    patterns = []
+    listed = claims.get("patterns", [])
+    if not isinstance(listed, list):
+        raise Invalid(f"{path}: claims.patterns is a list of tables, `[[claims.patterns]]`", path=path)
+    for place, entry in enumerate(listed):
+        if not isinstance(entry, dict) or not isinstance(entry.get("match"), str) or not entry["match"]:
+            raise Invalid(f"{path}: claims.patterns[{place}] needs `match`, a path, glob or name", path=path)
+        patterns.append({"match": entry["match"], **_durations(entry, path)})
+    from dibs.workspace import config_guards, config_server, config_work
+
+    policy.update(ordering=ordering, patterns=patterns, guards=config_guards.read(text, path))
+    policy["work"] = config_work.read(text, path)
+    store = text.get("store", "sqlite:")
+    if not isinstance(store, str):
+        raise Invalid(f'{path}: store is a text such as "sqlite:"', path=path)
+    server = config_server.read(text, path)
+    return {"id": str(text.get("id", "")), "store": store, "policy": policy, "server": server}
+
+
+def _durations(table: dict[str, Any], path: str) -> dict[str, Any]:
+    from dibs.machine import durations
+
+    found = {}
+    for name in DURATIONS:
+        if name in table:
+            value = durations.parse(str(table[name]), f"{path}: {name}")
+            found[name] = check_duration(value, f"{path}: {name}")
+    return found
+
+
+def _table(text: dict[str, Any], name: str, path: str) -> dict[str, Any]:
+    found = text.get(name, {})
+    if not isinstance(found, dict):
+        raise Invalid(f"{path}: [{name}] is a table", path=path)
+    return found
+
+
+def _keep_text(path: str, kept: str) -> None:
+    """Keep the file itself, as it was just read."""
+    from dibs.machine import atomic_write
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        atomic_write.replace(kept, text)
+    except (OSError, ValueError):
+        pass  # no such folder, or a sandbox; the file that was read counts
+
+
+def _keep(path: str, what: dict[str, Any]) -> None:
+    """Write what was read, for the next call. Where that cannot be done, the next call reads the file again."""
+    from dibs.machine import atomic_write
+
+    try:
+        atomic_write.replace(path, jsontext.encode(what))
+    except OSError:
+        pass

@@ -1,0 +1,93 @@
+"""The words of `top` are those of the page, and nothing that agents wrote reaches a terminal as it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dibs
+from dibs.interfaces.top import event_texts, words
+from dibs.interfaces.top.draw import bar, between, fit, path_cut, text_of, width_of, window, wrapped
+from dibs.operations.alerts import kinds
+
+PAGE = Path(dibs.__file__).parent / "interfaces" / "page"
+
+
+def test_alerts_are_called_the_same_as_on_the_page() -> None:
+    table = re.search(r"ALERTS = \{(.*?)\n\};", (PAGE / "alerts.js").read_text(), re.DOTALL)
+    assert table is not None
+    assert dict(re.findall(r'(\w+): \["([^"]+)"', table[1])) == words.ALERTS
+    assert set(words.ALERTS) == set(kinds.KINDS)
+
+
+def test_why_a_claim_ended_is_said_as_on_the_page() -> None:
+    table = re.search(r"CLAIM_WHY = \{(.*?)\};", (PAGE / "words.js").read_text(), re.DOTALL)
+    assert table is not None
+    assert dict(re.findall(r'(\w+): "([^"]+)"', table[1])) == event_texts.CLAIM_WHY
+
+
+def test_every_kind_of_event_that_the_page_has_words_for_has_them_here() -> None:
+    table = re.search(r"SAYS = \{\n(.*?)\n\};", (PAGE / "words.js").read_text(), re.DOTALL)
+    assert table is not None
+    kinds = re.findall(r'^  "([a-z]+\.[a-z]+)":', table[1], re.MULTILINE)
+    assert len(kinds) > 20
+    for kind in kinds:
+        event: Any = {"kind": kind, "agent": "ada", "subject": "s", "data": {}}
+        assert isinstance(event_texts.says(event), str)
+        assert f'"{kind}"' in Path(event_texts.__file__).read_text()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "fine", "said"),
+    [(0, False, "0s"), (59, False, "59s"), (74, False, "1m14s"), (554, False, "9m"), (554, True, "9m14s"),
+     (3725, False, "1h02m"), (3600 * 50, False, "2d2h"), (-5, False, "0s")],
+)  # fmt: skip
+def test_lengths_are_told_in_one_or_two_units(seconds: int, fine: bool, said: str) -> None:
+    assert words.length(seconds * 1000, fine=fine) == said
+
+
+def test_control_characters_and_endless_texts_are_harmless() -> None:
+    found = words.plain("a\x1b[2Jb\x07\u202ec\nd" + "x" * 10_000)
+    assert found.isprintable()
+    assert "\\x1b[2J" in found
+    assert len(found) < 500
+
+
+@pytest.mark.parametrize("kind", ["claim.granted", "claim.refused", "task.moved", "run.noted", "a.kind.of.tomorrow"])
+def test_an_event_with_odd_data_is_told_all_the_same(kind: str) -> None:
+    for data in ({}, {"resources": "no list", "blockers": [1, None], "why": {"a": [1]}, "paths": None, "x": "\x1b"}):
+        event: Any = {"kind": kind, "agent": "a", "subject": "s", "data": data}
+        assert isinstance(event_texts.says(event), str)
+
+
+def test_names_and_paths_are_told_apart() -> None:
+    assert [one for one in ("deploy:prod", "src/a.py", "C:/x", "a b:c", ":x", "git:index") if words.is_name(one)] == [
+        "deploy:prod", "git:index",
+    ]  # fmt: skip
+
+
+def test_lines_have_exactly_the_columns_they_are_given() -> None:
+    for columns in (1, 5, 12, 40):
+        for text in ("", "short", "a long text that has to be cut", "日本語のとても長い名前です", "e\u0301" * 30):
+            assert width_of(fit([(text, "")], columns)) == columns
+            assert width_of(between([(text, "")], [("end", "")], max(8, columns))) == max(8, columns)
+    assert path_cut("src/billing/very/deep/invoice.py", 20).endswith("/invoice.py")
+    assert path_cut("a_very_long_name_without_folder.py", 10) == "a_very_lo…"
+    assert bar(0.5, 8, "#") == "####----"
+    assert text_of([[("a ", ""), (" ", "")]]) == "a\n"
+
+
+def test_a_window_keeps_the_selected_row_in_sight() -> None:
+    assert window(100, 10, 0, 0) == 0
+    assert window(100, 10, 10, 0) == 1
+    assert window(100, 10, 99, 0) == 90
+    assert window(100, 10, 50, 90) == 50
+    assert window(5, 10, 4, 3) == 0
+
+
+def test_a_wrapped_text_loses_no_word_but_at_its_end() -> None:
+    assert wrapped("one two three four", 9, 3) == ["one two", "three", "four"]
+    assert wrapped("one two three four", 9, 2) == ["one two", "three fo…"]
