@@ -22,10 +22,10 @@ from benchmarks.figures import AT_MOST, Row, Target, median
 from dibs.client.session import Session
 from dibs.interfaces.session_hooks import attach
 from dibs.interfaces.top.app import Changed, Top
-from dibs.interfaces.top.desk import Desk
+from dibs.interfaces.top.desk import ActionThread
 from dibs.interfaces.top.picture import frame
-from dibs.interfaces.top.reader import Asker, Reader
-from dibs.interfaces.top.state import State
+from dibs.interfaces.top.reader import Asker, FeedReader
+from dibs.interfaces.top.state import FleetState
 from dibs.interfaces.top.view import View
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def measure(bench: Bench) -> list[Row]:
     folder = bench.workspace("watching")
     crew = fill(folder, agents, tasks)
     try:
-        state = State()
-        reader = Reader(asker(folder), state)
+        state = FleetState()
+        reader = FeedReader(asker(folder), state)
         reader.snapshot()
         reader.whole()
         rows = [_row(f"reading {topic}", partial(reader.read, topic), 5) for topic in TOPICS]
@@ -103,7 +103,7 @@ def _row(name: str, do: Callable[[], object], times: int, target: Target | None 
     return Row(GROUP, name, median(spent), "ms", target=target, more={"max": max(spent)}, note="processor time")
 
 
-def _draw(state: State, view: View, columns: int, rows: int) -> None:
+def _draw(state: FleetState, view: View, columns: int, rows: int) -> None:
     state.version += 1  # something changed, nobody knows what
     frame(view, columns, rows)
 
@@ -128,13 +128,13 @@ def asker(folder: str) -> Asker:
     return Asker(lambda: attach(Session(folder, None)), None)
 
 
-def _app(state: State, folder: str) -> Top:
-    app = Top(state, Desk(asker(folder)), lambda *_: None)
+def _app(state: FleetState, folder: str) -> Top:
+    app = Top(state, ActionThread(asker(folder)), lambda *_: None)
     app.driver_class = Terminal
     return app
 
 
-async def _painted(state: State, folder: str, size: tuple[int, int]) -> Row:
+async def _painted(state: FleetState, folder: str, size: tuple[int, int]) -> Row:
     """A picture that is written to a terminal as a whole, as after a change of its size."""
     app = _app(state, folder)
     spent = []
@@ -156,8 +156,8 @@ def _live(bench: Bench, folder: str) -> Row:
     """The share of a core that reading and painting take while the fleet is busy."""
     seconds = 3 if bench.quick else 30
     bench.say(f"top: {EVENTS_A_SECOND} events a second, for {seconds} s")
-    state = State()
-    reader = Reader(asker(folder), state)
+    state = FleetState()
+    reader = FeedReader(asker(folder), state)
     reader.snapshot()
     fleet = busy(folder)
     try:
@@ -171,7 +171,9 @@ def _live(bench: Bench, folder: str) -> Row:
     return Row(GROUP, "reading and painting, live", 100 * used / passed, "% of a core", target=LIVE, note=note)
 
 
-async def _watched(state: State, reader: Reader, folder: str, seconds: float) -> tuple[float, float, float, float]:
+async def _watched(
+    state: FleetState, reader: FeedReader, folder: str, seconds: float
+) -> tuple[float, float, float, float]:
     """Seconds that passed and that were used, events and bytes a second."""
     app = _app(state, folder)
     async with app.run_test(headless=False, size=SIZES[-1]):

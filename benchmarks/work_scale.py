@@ -21,6 +21,7 @@ from benchmarks.figures import AT_MOST, Comparison, Row, Target, alternate, burs
 from benchmarks.work_queues import DELETE, INSERT, Tasks
 from dibs.client.session import Session
 from dibs.operations.core.call import Call
+from dibs.operations.messages.records import messages_prefix
 from dibs.stores.sqlite import database_file
 
 if TYPE_CHECKING:
@@ -179,7 +180,8 @@ def _left_by_a_message(session: Session) -> tuple[Any, ...]:
     sent = _call(session, "send", "sender", to="recipient", text="a message of the bench", ack=True)
     connection = database_file.connect(os.path.join(session.place.local, "dibs.db"))
     try:
-        row = connection.execute("SELECT k, v, n, i1, i2 FROM kv WHERE k >= 'm\trecipient\t' LIMIT 1").get
+        select = "SELECT k, v, n, i1, i2 FROM kv WHERE k >= ? LIMIT 1"
+        row = connection.execute(select, (messages_prefix("recipient"),)).get
     finally:
         connection.close()
     _call(session, "inbox", "recipient", new=True)

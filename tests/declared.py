@@ -1,7 +1,7 @@
 """Holds answers and errors to their declarations: no key is missing, none is unknown, each has its type.
 
 Fleet.internal, the tests' command line and every Workspace in a test go through here, so each answer of the whole suite
-is compared with its TypedDict in operations/core/answers.py, each error with the annotations of its class.
+is compared with its TypedDict in its room's answers.py, each error with the annotations of its class.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, is_
 
 from dibs.client import catalogue
 from dibs.errors import ERRORS, DibsError
+from dibs.interfaces import schema
 from dibs.interfaces.python.workspace import Workspace
-from dibs.operations.core import answers, index, schema
+from dibs.operations.core import index
 from dibs.operations.core.declare import Operation
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def hold(operation: Operation, answer: Any, *, decided: bool = False) -> None:
     if "waiting" in answer and "look_in" in answer:
         assert decided, f"{operation.name}: nobody but a door is told to wait"
         name = "WaitingForAnswer"
-    _hold(shown, getattr(answers, name), operation.name)
+    _hold(shown, schema.TYPES[name], operation.name)
 
 
 def hold_workspaces() -> None:
@@ -92,7 +93,7 @@ def error_hints(code: str) -> dict[str, Any]:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    return answers.hints_of(kind.__name__)
+    return schema.hints_of(kind.__name__)
 
 
 def _hold(value: Any, hint: Any, where: str) -> None:
@@ -121,11 +122,11 @@ def _checks(hint: Any) -> Callable[[Any], str]:
 
 def _checks_object(hint: Any) -> Callable[[Any], str]:
     known: dict[str, Callable[[Any], str]] = {}  # filled at the first call: an object may be part of itself
-    always = {key for key, one in _hints(hint).items() if not answers.is_sometimes(one)}
+    always = {key for key, one in _hints(hint).items() if not schema.is_sometimes(one)}
 
     def check(value: Any) -> str:
         if not known:
-            known.update({key: _checks(answers.plain(one)) for key, one in _hints(hint).items()})
+            known.update({key: _checks(schema.plain(one)) for key, one in _hints(hint).items()})
         if not isinstance(value, dict):
             return f": {value!r} is no {hint.__name__}"
         for key, one in value.items():

@@ -44,7 +44,7 @@ OWN = {
     "interfaces/mcp/tools.py": {"operation.name"},
     "errors.py": {"mode"},
     "git/aliases.py": {"meant"},  # read, not shown
-    "operations/alerts/kinds.py": {"only", "token"},
+    "operations/alerts/agent_causes.py": {"token"},
     "operations/core/authority.py": {"act", "operation.name"},
     "operations/guards/changes.py": {"report.id"},
     "operations/guards/commit_guard.py": {"ids[-1]"},

@@ -15,7 +15,7 @@ import pytest
 from dibs import errors
 from dibs.audit import build
 from dibs.client import catalogue, steps
-from dibs.operations.core import answers
+from dibs.interfaces import schema
 from dibs.operations.core.declare import Operation
 from dibs.operations.core.policy import STRATEGIES
 from dibs.operations.tasks import strategies
@@ -74,7 +74,7 @@ def test_what_is_done_around_an_operation_is_known_to_the_session(operation: Ope
     assert not operation.afterwards or operation.afterwards in steps.AFTERWARDS
     assert not operation.around or operation.around in build.AROUND
     if operation.refuses:
-        assert operation.refuses in answers.hints_of(operation.answer)
+        assert operation.refuses in schema.hints_of(operation.answer)
 
 
 @pytest.mark.parametrize("operation", requests.declared(), ids=lambda operation: operation.name)

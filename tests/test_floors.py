@@ -33,8 +33,8 @@ CLIENT = ("dibs.client", "dibs.ledger", *WORKSPACE)
 MAY_IMPORT = {
     "errors": (
         *COMMON,
-        "dibs.operations.core.answers",
-    ),  # types alone: what a refusal tells is shown as an answer shows it
+        *[f"dibs.operations.{room}.answers" for room in ("claims", "runs", "shared", "tasks")],
+    ),  # types
     "canonical": (),
     "jsontext": COMMON,
     "machine": MACHINE,
@@ -54,7 +54,7 @@ MAY_IMPORT = {
     "workers": ("dibs.workers", "dibs.audit", *CLIENT),
     "workers.patterns": ("dibs.workers", "dibs.interfaces.python", *CLIENT),  # they arrange work through the Python API
     "undo": ("dibs.undo", "dibs.audit", *CLIENT),
-    "deploy": ("dibs.deploy", *CLIENT),
+    "deploy": ("dibs.deploy", "dibs.workers", *CLIENT),
     "land": ("dibs.land", "dibs.workers", *CLIENT),
     "guards": ("dibs.guards", "dibs.deploy", "dibs.interfaces.agents", "dibs.shell", *CLIENT),  # each client's own half
     "server": ("dibs.server", "dibs.guards", "dibs.land", "dibs.audit", *CLIENT),  # it answers hooks by their own code

@@ -6,8 +6,8 @@ know of all of them), `workspace/hook_dialects.py` (what the launcher says to ea
 and the manifest of the Claude Code plugin, and the marketplace that has it), `operations/core/answer_keys.py` (the keys
 of each answer, for help and docstrings), `interfaces/python/methods.pyi`, `aio_methods.pyi` and `workers/calls.pyi`
 (the types of the Python API's methods; stubs.py), each room's `requests.pyi` (the types of what the bodies of its
-operations get; requests.py), `docs/CLI.md`, `docs/ROLES.md` (who may what) and the tables of
-records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
+operations get; requests.py), `docs/CLI.md`, `docs/ROLES.md` (who may what), the tables of records and events in
+`docs/ARCHITECTURE.md` and the table of kinds in `docs/ALERTS.md`. A test fails when one of them is out of date.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from textwrap import wrap
 from typing import get_origin
 
 from dibs.client import catalogue
+from dibs.interfaces import schema
 from dibs.interfaces.agents import make_index
-from dibs.operations.core import answers as answers_
+from dibs.operations.alerts import kinds as alert_table
 from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
 from dibs.operations.core.answer_keys import KEYS
@@ -143,7 +144,7 @@ def answer_table(keys: dict[str, str]) -> str:
             row = f'    "{answer}": (\n{"".join(lines)}    ),\n'
         rows.append(row)
     return (
-        '"""The keys of each answer, for help and docstrings. Made by `make generate` from answers.py, whose import is '
+        '"""The keys of each answer, for help and docstrings. Made by `make generate` from answers, whose import is '
         f'dear."""\n\nKEYS = {{\n{"".join(rows)}}}\n'
     )
 
@@ -152,9 +153,9 @@ def _keys_of(answer: str) -> str:
     """The keys of an answer in one line, for people: those that are always there, then the others."""
     always: list[str] = []
     sometimes: list[str] = []
-    for key, hint in answers_.hints_of(answer).items():
-        shown = f"{key}[]" if get_origin(answers_.plain(hint)) is list else key
-        (sometimes if answers_.is_sometimes(hint) else always).append(shown)
+    for key, hint in schema.hints_of(answer).items():
+        shown = f"{key}[]" if get_origin(schema.plain(hint)) is list else key
+        (sometimes if schema.is_sometimes(hint) else always).append(shown)
     return ", ".join(always) + (f"; sometimes {', '.join(sometimes)}" if sometimes else "")
 
 
@@ -210,14 +211,25 @@ def tables(page: str) -> str:
     kinds = ["| kind | what happened | subject | data |\n| --- | --- | --- | --- |\n"]
     for kind, (subject, means, data) in events.KINDS.items():
         kinds.append(f"| `{kind}` | {means} | {subject} | {data} |\n")
-    for name, lines in (("records", records), ("events", kinds)):
-        before, begin, rest = page.partition(f"<!-- {name}: made by `make generate` -->\n")
-        _, end, after = rest.partition(f"<!-- end of {name} -->\n")
-        assert begin, f"docs/ARCHITECTURE.md has no place for the table of {name}"
-        assert end, f"docs/ARCHITECTURE.md has no end of the table of {name}"
-        text = "".join(lines).replace("  |", " |").replace("|  |", "| |").replace("|  |", "| |")
-        page = f"{before}{begin}{text}{end}{after}"
-    return page
+    return with_table(with_table(page, "records", records), "events", kinds)
+
+
+def alert_kinds(page: str) -> str:
+    """docs/ALERTS.md with its table of kinds made anew."""
+    lines = ["| kind | raised when | severity | cleared when |\n| --- | --- | --- | --- |\n"]
+    for name, kind in alert_table.TABLE.items():
+        lines.append(f"| `{name}` | {kind.cause} | {kind.severity} | {kind.end} |\n")
+    return with_table(page, "kinds", lines)
+
+
+def with_table(page: str, name: str, lines: list[str]) -> str:
+    """A document with one of its tables made anew, between its markers."""
+    before, begin, rest = page.partition(f"<!-- {name}: made by `make generate` -->\n")
+    _, end, after = rest.partition(f"<!-- end of {name} -->\n")
+    assert begin, f"there is no place for the table of {name}"
+    assert end, f"there is no end of the table of {name}"
+    text = "".join(lines).replace("  |", " |").replace("|  |", "| |").replace("|  |", "| |")
+    return f"{before}{begin}{text}{end}{after}"
 
 
 def files() -> dict[str, str]:
@@ -251,6 +263,7 @@ def files() -> dict[str, str]:
         "docs/CLI.md": page(),
         "docs/ROLES.md": roles(),
         "docs/ARCHITECTURE.md": tables((TOP / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")),
+        "docs/ALERTS.md": alert_kinds((TOP / "docs/ALERTS.md").read_text(encoding="utf-8")),
     }
 
 

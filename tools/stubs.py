@@ -9,6 +9,7 @@ them.
 from __future__ import annotations
 
 from dibs.client import catalogue
+from dibs.interfaces import schema
 from dibs.interfaces.python import binder
 from dibs.interfaces.python.aio_methods import AsyncMethods
 from dibs.interfaces.python.methods import Methods
@@ -26,19 +27,15 @@ METHODS = '''"""The types of {module}.py. Made by `make generate` from the decla
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-{handle}
-from dibs.operations.core.answers import (
-{answers})
+{imports}
 
 {choices}
 class {name}:
     """{text}"""
 
 {methods}'''
-PLAIN = """from dibs.interfaces.python.binder import Path
-from dibs.interfaces.python.claim import Claim"""
-COROUTINES = """from dibs.interfaces.python.aio import ClaimRequest
-from dibs.interfaces.python.binder import Path"""
+PLAIN = {"dibs.interfaces.python.binder": "Path", "dibs.interfaces.python.claim": "Claim"}
+COROUTINES = {"dibs.interfaces.python.aio": "ClaimRequest", "dibs.interfaces.python.binder": "Path"}
 
 # The operations that workers and their heartbeats call.
 WORKERS = (
@@ -56,10 +53,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias
 
-from dibs.client.session import Session
-from dibs.operations.core.answers import (
-{answers})
-from dibs.operations.core.call import Call
+{imports}
 
 Path: TypeAlias = str | PathLike[str]
 
@@ -90,7 +84,7 @@ def aio_methods() -> str:
     return _class(AsyncMethods, COROUTINES, "ClaimRequest", is_async=True)
 
 
-def _class(owner: type, imports: str, handle: str, *, is_async: bool) -> str:
+def _class(owner: type, others: dict[str, str], handle: str, *, is_async: bool) -> str:
     every = sorted([*catalogue.every(), *catalogue.queries()], key=lambda operation: operation.name)
     named = {
         binder.choice_name(field): field
@@ -99,8 +93,8 @@ def _class(owner: type, imports: str, handle: str, *, is_async: bool) -> str:
         if field.kind == "choice" and len(field.choices) > binder.FEW
     }
     return METHODS.format(
-        module=owner.__module__.rpartition(".")[2], name=owner.__name__, text=owner.__doc__, handle=imports,
-        answers=_imports(operation for operation in every if operation.name != binder.HANDLED),
+        module=owner.__module__.rpartition(".")[2], name=owner.__name__, text=owner.__doc__,
+        imports=_imports([operation for operation in every if operation.name != binder.HANDLED], others),
         choices="".join(_alias(name, field) for name, field in sorted(named.items())),
         methods="\n".join(_method(operation, handle, is_async=is_async) for operation in every),
     )  # fmt: skip
@@ -109,12 +103,24 @@ def _class(owner: type, imports: str, handle: str, *, is_async: bool) -> str:
 def calls() -> str:
     """The text of workers/calls.pyi."""
     used = [catalogue.operation(name) for name in WORKERS]
-    return CALLS.format(answers=_imports(used), methods="".join(_method(operation, "") for operation in used))
+    others = {"dibs.client.session": "Session", "dibs.operations.core.call": "Call"}
+    return CALLS.format(imports=_imports(used, others), methods="".join(_method(operation, "") for operation in used))
 
 
-def _imports(operations: Iterable[Operation]) -> str:
-    names = sorted({operation.answer for operation in operations})
-    return "".join(f"    {name},\n" for name in names)
+def _imports(operations: Iterable[Operation], others: dict[str, str]) -> str:
+    """The import lines of the answers of these operations, each from the room that gives it, and of others."""
+    names: dict[str, set[str]] = {module: {name} for module, name in others.items()}
+    for operation in operations:
+        names.setdefault(schema.TYPES[operation.answer].__module__, set()).add(operation.answer)
+    return "\n".join(_import(module, sorted(found)) for module, found in sorted(names.items()))
+
+
+def _import(module: str, names: list[str]) -> str:
+    line = f"from {module} import {', '.join(names)}"
+    if len(line) <= COLUMNS:
+        return line
+    rows = "".join(f"    {name},\n" for name in names)
+    return f"from {module} import (\n{rows})"
 
 
 def _alias(name: str, field: Field) -> str:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from dibs.operations.core.answers import BlockerView, FailedTask, GateView, HeldTask, VoteView, WaitingStep
+    from dibs.operations.claims.answers import BlockerView, WaitingStep
+    from dibs.operations.runs.answers import GateView
+    from dibs.operations.shared.answers import VoteView
+    from dibs.operations.tasks.answers import FailedTask, HeldTask
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
 MAX_TASK_CHARS = 80  # of a holder's purpose

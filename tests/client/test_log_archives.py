@@ -22,6 +22,7 @@ from dibs.interfaces import session_hooks
 from dibs.machine import clock, processes
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import DAY
+from dibs.operations.messages.records import subscriptions_key
 from dibs.operations.upkeep import log_retention
 from dibs.stores import log_archives
 from dibs.undo import scope as undo_scope
@@ -270,7 +271,8 @@ def test_an_agent_s_subscription_is_delivered_from_archives_and_a_lost_one_is_to
     whole = second.read_bytes()
     heard = [one["text"] for one in _inbox(keeper)]
     assert heard == [f"build.done: {number}" for number in range(30)]
-    keeper.session.store.run(lambda tx: tx.put("su\tbob", {**tx.get("su\tbob"), "cursor": 2}))
+    key = subscriptions_key("bob")
+    keeper.session.store.run(lambda tx: tx.put(key, {**tx.get(key), "cursor": 2}))
     second.unlink()
     again = [one["text"] for one in _inbox(keeper)]
     gaps = [text for text in again if "were dropped from the log" in text]

@@ -17,10 +17,10 @@ import pytest
 import dibs
 from dibs.client.upkeep import alert_delivery, rounds
 from dibs.machine import clock
-from dibs.operations.alerts import kinds
+from dibs.operations.alerts import lifecycle
 from dibs.operations.claims import grants
 from dibs.operations.messages import mailbox
-from dibs.stores.seam import prefix_range
+from dibs.operations.messages.records import messages_of
 from tests.interfaces.http.web import Web
 from tests.interfaces.local_server import Home, hide, socket_url
 from tests.interfaces.page.test_sessions import signed_in
@@ -31,6 +31,8 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from dibs.operations.messages.answers import MessageView
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 SINK = '\n[alerts]\ncommand = "cat >> got; echo >> got"\n\n[deploy]\nprotected = ["main"]\n'
@@ -367,12 +369,12 @@ def hold_inboxes(scene: Scene, alert: dict[str, Any], told: list[str], otherwise
         assert len(found) == 1, (name, found)
 
 
-def inbox(scene: Scene, agent: str) -> list[dict[str, Any]]:
+def inbox(scene: Scene, agent: str) -> list[MessageView]:
     """What is in an agent's inbox. The agent does not read it: that would be a sign of life."""
     assert scene.web is not None
 
-    def read(tx: Any) -> list[dict[str, Any]]:
-        return [mailbox.shown(tx, one) for _, one in tx.fetch([prefix_range(f"m\t{agent}\t")], 100).rows]
+    def read(tx: Any) -> list[MessageView]:
+        return [mailbox.shown(tx, message) for message in messages_of(tx, agent, 100)]
 
     return scene.web.host.session().store.look(read)
 
@@ -484,7 +486,7 @@ def test_a_server_that_lost_commits_or_keeps_none_is_an_alert_in_every_place(
 ) -> None:
     def mend(scene: Scene) -> None:
         server.ask("CONFIG", "SET", "appendonly", "yes")
-        monkeypatch.setattr(kinds, "SETTLED_MS", 0)  # the clock of the server is not ours to move
+        monkeypatch.setattr(lifecycle, "SETTLED_MS", 0)  # the clock of the server is not ours to move
         scene.passed += MINUTE  # until somebody looks at the store again
 
     with running(**persistence) as server:

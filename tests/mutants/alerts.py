@@ -11,31 +11,31 @@ PLACES = (
 EACH = f"{ALERTS}::test_each_kind_is_raised_once_seen_everywhere_and_cleared_by_itself"
 
 ROWS = (
-    ("records._tell", "never if", f"{ALERTS}::test_each_agent_of_a_deadlock_is_told_what_it_can_do_itself"),
-    ("concerning", "drop operand _own_remedy",
+    ("alerts.lifecycle._tell", "never if", f"{ALERTS}::test_each_agent_of_a_deadlock_is_told_what_it_can_do_itself"),
+    ("concerning", "drop operand own_remedy",
      f"{ALERTS}::test_each_agent_of_a_deadlock_is_told_what_it_can_do_itself"),
     # once for a cause
-    ("kinds.look_into", "drop call repeat, then drop return #2",
+    ("lifecycle.look_into", "drop call _repeat, then drop return #2",
      f"{ALERTS}::test_the_same_cause_again_is_counted_while_its_alert_is_open_or_acknowledged"),
-    ("kinds.look_into", "drop call clear",
+    ("lifecycle.look_into", "drop call clear",
      f"{ALERTS}::test_a_cause_that_comes_back_after_it_was_gone_raises_a_new_alert"),
-    ("watch._found", "always if agent", f"{EACH}"),
+    ("watch._new_suspicions", "always if agent", f"{EACH}"),
     ("deaths.tell", "drop assign mourned", f"{EACH}"),
     # cleared by itself
     ("watch.look", "drop call clear", MACHINE),
-    ("kinds.gone", "never operand UNOBSERVED", f"{EACH}"),
+    ("lifecycle.gone", "never operand is_observed", f"{EACH}"),
     # bounded
-    ("raise_", "never operand MAX_OPEN",
+    ("raise_alert", "never operand MAX_OPEN",
      f"{ALERTS}::test_only_so_many_alerts_are_open_and_the_graver_ones_have_the_room"),
-    ("alerts.records.put", "replace call due -> None", f"{ALERTS}::test_cleared_alerts_are_dropped_after_the_retention"),
+    ("put_alert", "replace call due -> None", f"{ALERTS}::test_cleared_alerts_are_dropped_after_the_retention"),
     # true
-    ("_expired", "drop boolop RECENT_MS",
+    ("claim_causes.expired", "drop boolop RECENT_MS",
      f"{ALERTS}::test_an_expired_claim_of_an_agent_that_cannot_be_seen_is_an_alert_only_if_it_acted_lately"),
-    ("_dead", "never if coordinators", f"{ALERTS}::test_an_agent_that_only_ended_without_a_word_is_no_alert"),
+    ("agent_causes.dead", "never if coordinators", f"{ALERTS}::test_an_agent_that_only_ended_without_a_word_is_no_alert"),
     ("watch.look_into", "drop operand get",
      f"{ALERTS}::test_agents_that_are_told_new_rules_in_time_are_no_alert"),
     # told, once, by dibs
-    ("records._tell", "drop filter beneath subscript MAX_TOLD",
+    ("alerts.lifecycle._tell", "drop filter beneath subscript MAX_TOLD",
      f"{ALERTS}::test_who_is_refused_is_not_told_the_deadlock_a_second_time"),
     # what a dead agent leaves
     ("deaths.tell", "replace listcomp not -> []", f"{PLACES}[dead, with a claim of no process]"),
@@ -52,7 +52,7 @@ ROWS = (
     ("alert_delivery._posted", "drop argument beneath call join",
      f"{SENT}::test_a_receiver_that_drips_is_given_up_at_the_deadline_of_the_whole_exchange"),
     # delivered, by one process at a time
-    ("delivery._take", "drop keyword LEASE_MS",
+    ("delivery._take", "replace binop LEASE_MS -> 0",
      f"{ALERTS}::test_what_one_process_has_taken_no_other_takes_until_its_lease_is_over"),
     ("delivery._report", "drop operand lease",
      f"{ALERTS}::test_what_one_process_has_taken_no_other_takes_until_its_lease_is_over"),

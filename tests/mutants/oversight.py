@@ -16,7 +16,7 @@ ROWS = (
     # what is accepted is a person's word, and counts until it is taken back
     ("settlements.OPERATIONS", "replace name PERSON -> 'worker'",
      f"{SETTLEMENTS}::test_an_agent_may_not_settle"),
-    ("settlements._settle", "drop call delete",
+    ("settlements._settle", "drop call delete_settlement",
      f"{CHECK}::test_13_a_killed_agent_is_named_until_it_is_revived_or_settled"),
     ("check._shown", "never if containing subscript settled",
      f"{CHECK}::test_13_a_killed_agent_is_named_until_it_is_revived_or_settled"),

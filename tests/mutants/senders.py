@@ -65,7 +65,7 @@ ROWS = (
     ("changes.tell", "drop call _bind", REPORT),
     ("kept_contents.keep", "drop assign place", REPORT),
     ("changes._post", "replace attribute voice -> 'dibs'", REPORT),
-    ("raise_", "never if containing assign name_of", REPORT),
+    ("lifecycle._new", "never if containing assign name_of", REPORT),
     ("_Reader._tree", "drop operand _place", REPORT),
     ("answer_out", "never ifexp len", GUARDED),
     ("undo._done", "drop assign undo_of",

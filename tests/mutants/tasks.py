@@ -23,7 +23,7 @@ ROWS = (
     ("waiters.withdraw", "drop call beneath expr FOLLOW_UPS",
      f"{INTERRUPTED}::test_an_interrupted_wait_for_a_task_leaves_no_place_and_keeps_no_other_agent_from_it"),
     # what a look shows, and what a refusal advises
-    ("expired", "drop operand until",
+    ("holders.expired", "drop operand until",
      f"{TAKING}::test_a_task_whose_claim_expired_is_shown_as_that_before_anybody_returns_it"),
     ("_taking", "never if TASK",
      f"{TAKING}::test_the_advice_for_a_task_that_another_agent_has_is_a_command_that_takes_tasks"),

@@ -21,7 +21,7 @@ ROWS = (
     ("Choice.render", "replace call Content -> $1",
      f"{VIEW}::test_every_dialog_fits_and_no_markup_or_control_character_of_others_is_obeyed"),
     ("Picture.paint", "always if line place", f"{VIEW}::test_only_lines_that_changed_are_drawn_again"),
-    ("State.now", "replace ifexp LOST -> $2.0.0.wall()",
+    ("FleetState.now", "replace ifexp LOST -> $2.0.0.wall()",
      "tests/interfaces/top/test_reader.py::test_nothing_is_missed_while_nothing_is_heard"),
     ("_is_meant", "drop operand ==", ALL),
     ("_is_meant", "replace boolop kind -> $0", ALL),

@@ -190,7 +190,7 @@ def test_whatever_stands_in_a_file_it_is_read_or_invalid(pattern: str, table: di
     usual = {"steps": [{"name": "a", "exec": "x"}], "items": [1], "title": "t", "electorate": ["ann"]}
     known = {name: value for name, value in usual.items() if name in (*run_file.PATTERNS[pattern][0], "steps")}
     try:
-        plan = run_file.Reader("/tmp/work.toml", {"pattern": pattern, **known, **table}).plan("digest")
+        plan = run_file.RunFileReader("/tmp/work.toml", {"pattern": pattern, **known, **table}).plan("digest")
         plan.tasks("RUN")
     except Invalid as error:
         assert error.message
@@ -314,9 +314,9 @@ def test_a_file_that_is_wrong_starts_nothing(shell: Shell) -> None:
 # --- driving it
 
 
-def drive(shell: Shell, text: str) -> run_driver.Drive:
+def drive(shell: Shell, text: str) -> run_driver.RunDriver:
     session = Session(str(shell.folder), None)
-    return run_driver.Drive(session, "boss", load(shell.folder, text), run_screen.Screen())
+    return run_driver.RunDriver(session, "boss", load(shell.folder, text), run_screen.Screen())
 
 
 LISTED = MAP_REDUCE.replace('items = ["a", "b"]', 'items_from = "*.txt"')

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 from dibs.agent_folder.files import KEPT_SUFFIX, task_id
-from dibs.agent_folder.scripts import Desk, say
+from dibs.agent_folder.scripts import Registrar, say
 from dibs.client import env_beliefs, memory_files
 from dibs.errors import NO, YES
 
@@ -106,11 +106,11 @@ def _text(path: str) -> str | None:
 
 def check(agent: str, brief: Brief, *, ready: bool = True) -> int:
     """CURRENT_TASK_ID and AGENT_ID against the live record. Never claims a task that is not held."""
-    with Desk(agent, os.environ.get("DIBS_WORKSPACE")) as desk:
+    with Registrar(agent, os.environ.get("DIBS_WORKSPACE")) as desk:
         return _check(desk, brief, ready=ready)
 
 
-def _check(desk: Desk, brief: Brief, *, ready: bool) -> int:
+def _check(desk: Registrar, brief: Brief, *, ready: bool) -> int:
     task, agent = os.environ.get("CURRENT_TASK_ID", ""), os.environ.get("AGENT_ID", "")
     say("Verifying task state...")
     if task:
@@ -147,7 +147,7 @@ def _fatal(task: str, other: str) -> str:
     )
 
 
-def _tell(desk: Desk, result: dict[str, Any], brief: Brief) -> None:
+def _tell(desk: Registrar, result: dict[str, Any], brief: Brief) -> None:
     """The briefing, in addition to the script's output: its losses, messages and rules count as delivered."""
     import contextlib
 

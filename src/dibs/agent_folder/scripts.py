@@ -1,4 +1,4 @@
-"""The four scripts of a home-made `.agent` folder, and the `Desk` that they share with `dibs import`.
+"""The four scripts of a home-made `.agent` folder, and the `Registrar` that they share with `dibs import`.
 
 Each file of the registry is a task of the queue (operations/tasks/registries.py), and the live record alone decides;
 the files follow it, and the next call repairs what a crash left half done. Two changes that people make with files
@@ -42,7 +42,7 @@ TASKS_PER_TRANSACTION = 200  # when files become tasks
 NOBODY: dict[str, Any] = {"state": "", "holder": "", "known_as": "", "since": None, "origin": ""}
 
 
-class Desk:
+class Registrar:
     """The live record and the files of one `.agent` folder. A task has the name of its file here."""
 
     def __init__(self, agent: str, given: str | None = None, timeout: float | None = None) -> None:
@@ -232,7 +232,7 @@ def script(name: str, called: str, agent: str, words: list[str], brief: Callable
             from dibs.agent_folder import boot_script
 
             return boot_script.run(os.path.realpath(agent), words, brief)
-        with Desk(os.path.realpath(agent), os.environ.get("DIBS_WORKSPACE")) as desk:
+        with Registrar(os.path.realpath(agent), os.environ.get("DIBS_WORKSPACE")) as desk:
             return SCRIPTS[name](desk, words)
     except DibsError as error:
         say(f"{'❌ FATAL' if name == 'boot' else 'ERROR'}: {error.message}")
@@ -241,7 +241,7 @@ def script(name: str, called: str, agent: str, words: list[str], brief: Callable
     return NO
 
 
-def claim_task(desk: Desk, words: list[str]) -> int:
+def claim_task(desk: Registrar, words: list[str]) -> int:
     """`claim_task.sh TASK AGENT`."""
     task, agent = words[:2]
     state = desk.registry.state(task)
@@ -280,7 +280,7 @@ def claim_task(desk: Desk, words: list[str]) -> int:
     return YES
 
 
-def _not_now(desk: Desk, task: str, found: dict[str, Any], refusal: DibsError) -> int:
+def _not_now(desk: Registrar, task: str, found: dict[str, Any], refusal: DibsError) -> int:
     """It exists and cannot be claimed: not yet scoped, or finished."""
     here = desk.registry.state(task)
     desk.follow(task, desk.look_at(task))
@@ -293,7 +293,7 @@ def _not_now(desk: Desk, task: str, found: dict[str, Any], refusal: DibsError) -
     return NO
 
 
-def release_task(desk: Desk, words: list[str]) -> int:
+def release_task(desk: Registrar, words: list[str]) -> int:
     """`release_task.sh TASK AGENT [STATE]`: back to scoped, or on to complete."""
     task, agent, state = [*words, ""][:3]
     state = state.lower() or SCOPED
@@ -318,7 +318,7 @@ def release_task(desk: Desk, words: list[str]) -> int:
     return YES
 
 
-def check_stale(desk: Desk, _words: list[str]) -> int:
+def check_stale(desk: Registrar, _words: list[str]) -> int:
     """`check_stale.sh`: tasks without a holder go back to scoped, and the files follow the record."""
     for task in desk.registry.tasks(CLAIMED):
         found, mark = desk.recorded(task), desk.registry.mark(task)

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.agent_folder.files import Mark
-    from dibs.agent_folder.scripts import Desk
+    from dibs.agent_folder.scripts import Registrar
 
     Report = dict[str, list[dict[str, Any]]]
 
 
-def take_over(desk: Desk, *, dry: bool) -> Report:
+def take_over(desk: Registrar, *, dry: bool) -> Report:
     """Claims, then all other files, then the files where the record has them elsewhere."""
     report: Report = {"claims": [], "tasks": [], "stale": [], "repaired": [], "conflicts": []}
     places = {task: states for task, states in desk.registry.places().items() if set(states) & set(TASK_FOLDERS)}
@@ -56,7 +56,7 @@ def _is_clear(states: list[str], task: str, report: Report) -> bool:
     return not message
 
 
-def _claimed(desk: Desk, task: str, found: dict[str, Any], report: Report, *, dry: bool) -> None:
+def _claimed(desk: Registrar, task: str, found: dict[str, Any], report: Report, *, dry: bool) -> None:
     """One claimed file: into the record, or back to scoped, or named as a conflict."""
     mark = desk.registry.mark(task)
     if mark is None:
@@ -85,7 +85,7 @@ def _claimed(desk: Desk, task: str, found: dict[str, Any], report: Report, *, dr
         _adopt(desk, task, mark, said, report, dry=dry)
 
 
-def _adopt(desk: Desk, task: str, mark: Mark, said: dict[str, Any], report: Report, *, dry: bool) -> None:
+def _adopt(desk: Registrar, task: str, mark: Mark, said: dict[str, Any], report: Report, *, dry: bool) -> None:
     try:
         answer = {"token": None, "expires_at": None} if dry else desk.adopt(task, mark)
     except DibsError as error:

@@ -20,9 +20,9 @@ from dibs.audit.checks.findings import (  # fmt: skip
     OK,
     RANK,
     UNKNOWN,
+    Evidence,
     Finding,
     Line,
-    Look,
     at,
 )
 from dibs.errors import DibsError, Invalid, counted
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dibs.audit.requests import CheckRequest
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.oversight.snapshot import Snapshot
 
     Found = tuple[bool, str]
 
@@ -55,7 +56,15 @@ class Check:
     __slots__ = ("also", "fix", "look", "name", "number", "risk", "title")
 
     def __init__(
-        self, number: int, name: str, title: str, look: Callable[[Look], Line], fix: str, risk: str, *, also: str = ""
+        self,
+        number: int,
+        name: str,
+        title: str,
+        look: Callable[[Evidence], Line],
+        fix: str,
+        risk: str,
+        *,
+        also: str = "",
     ) -> None:
         self.number, self.name, self.title, self.look, self.fix, self.risk = number, name, title, look, fix, risk
         self.also = also  # a name it had before
@@ -141,7 +150,7 @@ def named(word: str) -> Check:
     raise Invalid(f"there is no check {word[:100]!r}; there are {known}", field="check")
 
 
-def gathered(session: Session, call: Call, since: int = 0) -> Look:
+def gathered(session: Session, call: Call, since: int = 0) -> Evidence:
     """The evidence: trouble is looked for, then one snapshot, then one pass through the log."""
     from dibs.audit import log_walk
     from dibs.audit.checks.history import LASTING, History
@@ -154,26 +163,26 @@ def gathered(session: Session, call: Call, since: int = 0) -> Look:
     looker = rounds.last(session.place.local)  # before this call looks itself
     rounds.step(session, rounds.CALL, call.agent or call.fallback, every=0, deliver=False)
     call.facts.clear()
-    facts = session.run(READ, call, {})
+    facts: Snapshot = session.run(READ, call, {})
     evidence.number_all(session, facts["alerts"])
     history = History(clock.store_wall() - (since or durations.parse(WINDOW, "since")))
     for event in log_walk.archived(LogReader(session, call), LASTING):
         history.recall(event)
     fold = Fold(history.map, history)
     fold.read_all(log_walk.events(session, fold.kinds, facts["events"]))
-    look = Look(session, call, facts, history)
+    look = Evidence(session, call, facts, history)
     look.looker = looker
     return look
 
 
-def _looked(check: Check, look: Look) -> Line:
+def _looked(check: Check, look: Evidence) -> Line:
     try:
         return check.look(look)
     except DibsError as error:
         return Line(UNKNOWN, f"{check.title}: could not look: {error.message}", remedy="dibs doctor")
 
 
-def _shown(look: Look, check: Check, line: Line) -> dict[str, Any]:
+def _shown(look: Evidence, check: Check, line: Line) -> dict[str, Any]:
     """One check for people and programs: findings that are settled do not count."""
     settled = look.facts["settled"]
     views: list[dict[str, Any]] = []

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dibs.audit.requests import MapRequest
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.oversight.snapshot import ClaimFacts, Snapshot
 
 MAX_RESOURCES = 50_000  # that are kept in memory; further ones are only counted
 MAX_DEPTH = 50
@@ -166,7 +167,7 @@ def _map(session: Session, call: Call, request: MapRequest) -> dict[str, Any]:
 
     limit = paging.check_limit(request["limit"])
     since_seq, since_wall = events.since_of(request["since"])
-    facts = session.run(SNAPSHOT, call, {})
+    facts: Snapshot = session.run(SNAPSHOT, call, {})
     uses = Uses(since_wall)
     log = LogReader(session, call) if since_seq or since_wall else None  # a time that is asked for may be in archives
     start = since_seq or (log_walk.first_since(session, since_wall, facts["events"], log) if since_wall else 0)
@@ -203,7 +204,7 @@ def _text(name: str) -> str:
     return "" if name == "." else name
 
 
-def _held(claims: list[dict[str, Any]], depth: int) -> dict[str, set[str]]:
+def _held(claims: list[ClaimFacts], depth: int) -> dict[str, set[str]]:
     """Resource, or its folded directory → the agents that hold it now."""
     found: dict[str, set[str]] = {}
     for claim in claims:
@@ -214,7 +215,7 @@ def _held(claims: list[dict[str, Any]], depth: int) -> dict[str, set[str]]:
     return found
 
 
-def _names(session: Session, call: Call, rows: dict[str, Row], facts: dict[str, Any]) -> dict[str, str]:
+def _names(session: Session, call: Call, rows: dict[str, Row], facts: Snapshot) -> dict[str, str]:
     known = {agent["agent"]: agent["name"] for agent in facts["agents"]}
     missing = sorted({agent for row in rows.values() for agent in row.agents} - set(known))
     if missing:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
+    from dibs.operations.alerts.answers import AlertView
     from dibs.stores.seam import Event, Store
 
 EVENTS_READ = 64  # of one commit; an event that shows an alert is among the first ones
@@ -33,7 +34,7 @@ def complete(session: Session, result: dict[str, Any]) -> dict[str, Any]:
     return {**result, "looker": rounds.last(session.place.local)} if "deliveries" in result else result
 
 
-def number_all(session: Session, alerts: list[dict[str, Any]]) -> None:
+def number_all(session: Session, alerts: list[AlertView]) -> None:
     """Add `evidence` to these alerts."""
     if not alerts:
         return

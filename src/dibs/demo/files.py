@@ -62,7 +62,7 @@ class Journal:
             os.fsync(self._file)
 
 
-class Reader:
+class JournalReader:
     """Reads a growing journal, each line once."""
 
     def __init__(self, path: str) -> None:

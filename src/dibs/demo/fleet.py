@@ -54,7 +54,7 @@ class Round:
         self.deadline_of_killed = ""  # of its claim, from the answer
         self.paused_for = 0  # ms
         self.milliseconds = 0
-        self._readers = [files.Reader(f"{self.folder}/{name}.jsonl") for name in size.names]
+        self._readers = [files.JournalReader(f"{self.folder}/{name}.jsonl") for name in size.names]
         self._fleet: list[subprocess.Popen[bytes]] = []
         self._paused_at = self._heard_at = 0
         self._started = self._resumed = False

@@ -54,7 +54,7 @@ class Prepared:
         return found
 
 
-class Workshop:
+class CommitBuilder:
     """Makes the commits of one lander."""
 
     def __init__(self, top: str, common: str, target: str, settings: dict[str, Any], token: int) -> None:

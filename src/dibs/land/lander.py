@@ -120,7 +120,7 @@ class Lander:
         place = self.session.place
         self._clean = CleanTree(place, self.onto, self._turn, self._held)
         self._target = Target(place.top, place.common, self.onto, self._turn, self._token)
-        self._workshop = commits.Workshop(place.top, place.common, self.onto, self.settings, self._token)
+        self._workshop = commits.CommitBuilder(place.top, place.common, self.onto, self.settings, self._token)
         try:
             self._target.fence(lambda: self._step(steps.CONFIRM))
             if "interrupted" in taken:

@@ -36,7 +36,7 @@ MAX_OBJECTS_A_FOLDER = 60  # of 256 folders; then the kept objects are thrown aw
 MAX_KEPT_PAIRS = 20_000  # results
 
 
-class Look:
+class Survey:
     """What one look found, and what it cost."""
 
     __slots__ = ("conflicts", "left_off", "merged", "notes", "pairs", "seconds", "sides")
@@ -51,13 +51,13 @@ class Look:
         self.seconds = 0.0
 
 
-def look(session: Session, call: Call) -> Look:
+def look(session: Session, call: Call) -> Survey:
     """Look once, and report. Raises Unavailable if git is too old."""
     if not session.place.common:
         raise Invalid("this is not a git repository: there is nothing to merge", path=session.place.root)
     merges.require()
     begun = monotonic()
-    found = Look()
+    found = Survey()
     folder = f"{session.place.shared}/radar"
     objects = _objects(session, folder)
     kept = _read(folder)
@@ -75,7 +75,7 @@ def look(session: Session, call: Call) -> Look:
     return found
 
 
-def _sides(session: Session, found: Look) -> list[Side]:
+def _sides(session: Session, found: Survey) -> list[Side]:
     """What is looked at: the working trees, the target, the young branches that are not part of it."""
     settings, place = session.config.policy.work["radar"], session.place
     target = target_of(session)
@@ -95,7 +95,7 @@ def _sides(session: Session, found: Look) -> list[Side]:
 
 
 def _merged(
-    top: str, objects: merges.Objects, chosen: list[Side], known: dict[str, Any], found: Look
+    top: str, objects: merges.Objects, chosen: list[Side], known: dict[str, Any], found: Survey
 ) -> dict[str, Any]:
     """The conflicting files of each pair, by its two commits; pairs without a conflict have none."""
     pairs = {_key(*pair): pair for pair in map(_ordered, combinations(chosen, 2)) if pair[0].commit != pair[1].commit}
@@ -132,7 +132,7 @@ def _files(hunks: merges.Hunks, merge: merges.Merge) -> dict[str, Any] | None:
     return {"files": rows, "count": max(1, len(merge.files))}
 
 
-def _gather(chosen: list[Side], results: dict[str, Any], found: Look) -> None:
+def _gather(chosen: list[Side], results: dict[str, Any], found: Survey) -> None:
     for one, other in map(_ordered, combinations(chosen, 2)):
         files = results.get(_key(one, other)) if one.commit != other.commit else None
         if files is not None:
@@ -145,7 +145,7 @@ def _gather(chosen: list[Side], results: dict[str, Any], found: Look) -> None:
 # --- the report
 
 
-def _report(session: Session, call: Call, chosen: list[Side], found: Look) -> None:
+def _report(session: Session, call: Call, chosen: list[Side], found: Survey) -> None:
     """Tell the store what changed; if nothing did, nothing is written."""
     stored = session.run(session.operation("radar"), call, {"limit": 1_000})
     before = {_pair(*[side["side"] for side in one["sides"]]): one for one in stored["conflicts"]}

@@ -1,8 +1,8 @@
 """Whoever wants something landed: lands the queue itself, or waits while another process does (lander.py lands).
 
-`Drain` is for a process that lasts (a server, `dibs land --watch`). What stops it (main that fails the check, a remote
-that refuses, a lock file) is tried again when the target or the queue has changed, else with a pause: a minute, and ten
-times what the attempt took.
+`QueueLander` is for a process that lasts (a server, `dibs land --watch`). What stops it (main that fails the check, a
+remote that refuses, a lock file) is tried again when the target or the queue has changed, else with a pause: a minute,
+and ten times what the attempt took.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def land_all(
     return landed
 
 
-class Drain:
+class QueueLander:
     """Lands what is queued, step by step: on one target, or on each that has a queue."""
 
     def __init__(self, onto: str = "") -> None:

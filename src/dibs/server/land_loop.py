@@ -13,7 +13,7 @@ from dibs.client.identity import user_name
 from dibs.client.landing_settings import settings_of
 from dibs.errors import DibsError
 from dibs.land.lander import Interrupted
-from dibs.land.wait import Drain
+from dibs.land.wait import QueueLander
 from dibs.operations.core.call import Call
 from dibs.server.loop import Loop
 
@@ -34,7 +34,7 @@ class LandLoop(Loop):
     def __init__(self, host: Host) -> None:
         super().__init__(host)
         self._lander: Lander | None = None
-        self._drain = Drain()
+        self._drain = QueueLander()
 
     def take_step(self, session: Session) -> None:
         """Land what is queued, if nobody else does."""

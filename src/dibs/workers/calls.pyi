@@ -9,18 +9,17 @@ from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias
 
 from dibs.client.session import Session
-from dibs.operations.core.answers import (
-    BootAnswer,
-    ConfirmAnswer,
-    RenewAnswer,
-    SweepAnswer,
+from dibs.operations.agents.answers import BootAnswer
+from dibs.operations.claims.answers import ConfirmAnswer, RenewAnswer
+from dibs.operations.core.call import Call
+from dibs.operations.tasks.answers import (
     TaskAnswer,
     TaskInputsAnswer,
     TaskProgressAnswer,
     TaskShowAnswer,
     TaskSplitAnswer,
 )
-from dibs.operations.core.call import Call
+from dibs.operations.upkeep.answers import SweepAnswer
 
 Path: TypeAlias = str | PathLike[str]
 

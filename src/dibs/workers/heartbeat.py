@@ -90,7 +90,7 @@ class Job:
         return said
 
 
-class Heart:
+class Heartbeat:
     """Keeps one job at a time."""
 
     def __init__(self, ws: Calls) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.operations.core.declare import Operation
-    from dibs.workers.run_file import Crew, Plan
+    from dibs.workers.run_file import Plan, WorkerPool
     from dibs.workers.run_screen import Screen
 
 OVER, FAILED, INTERRUPTED, LATE, DESERTED = "over", "failed", "interrupted", "late", "deserted"
@@ -48,7 +48,7 @@ class Worker:
     """A worker process."""
 
     agent: str
-    crew: Crew
+    crew: WorkerPool
     keeper: Keeper  # kills it if this process dies
     child: Child
     code: int | None = None  # how it ended
@@ -63,7 +63,7 @@ class Worker:
         return self.code is None
 
 
-class Drive:
+class RunDriver:
     """One run, from its start to its end."""
 
     def __init__(self, session: Session, agent: str | None, plan: Plan, screen: Screen, **options: Any) -> None:
@@ -229,7 +229,7 @@ class Drive:
 
     # --- workers
 
-    def _start_worker(self, crew: Crew) -> None:
+    def _start_worker(self, crew: WorkerPool) -> None:
         self._started += 1
         agent = crew.agent or f"{self.run}.{self._names}{self._started}"
         root = self._session.place.root

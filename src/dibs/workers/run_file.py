@@ -70,7 +70,7 @@ class PlanStep:
 
 
 @dataclass(frozen=True)
-class Crew:
+class WorkerPool:
     """A kind of worker: their number, their type, and their names if these are given."""
 
     count: int
@@ -130,10 +130,10 @@ class Plan:
             lines.append(command)
         return "\n".join(lines)
 
-    def crews(self, workers: int | None = None) -> list[Crew]:
+    def crews(self, workers: int | None = None) -> list[WorkerPool]:
         """The workers to start: distributed over the types that steps ask for; in a vote, one for each elector."""
         if self.electorate:
-            return [Crew(1, WORKER_TYPE, (specs.ballot_of(elector),), elector) for elector in self.electorate]
+            return [WorkerPool(1, WORKER_TYPE, (specs.ballot_of(elector),), elector) for elector in self.electorate]
         count = workers or self.workers
         types = list(dict.fromkeys(step.step.type for step in self.steps if step.exec))
         if not types:  # other agents do all of it
@@ -143,7 +143,7 @@ class Plan:
             raise Invalid(text, field="workers", path=self.path)
         can = tuple(sorted({need for step in self.steps if step.exec for need in step.step.needs}))
         shares = [count // len(types) + (place < count % len(types)) for place in range(len(types))]
-        return [Crew(share, kind, can) for share, kind in zip(shares, types, strict=True)]
+        return [WorkerPool(share, kind, can) for share, kind in zip(shares, types, strict=True)]
 
 
 def _kept(command: str) -> str:
@@ -221,7 +221,7 @@ def load(path: str) -> Plan:
         text = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Invalid(f"{path} is not valid TOML: {error}", path=path) from None
-    return Reader(os.path.abspath(path), text).plan(sha256(content).hexdigest())
+    return RunFileReader(os.path.abspath(path), text).plan(sha256(content).hexdigest())
 
 
 def _read(path: str) -> bytes:
@@ -235,7 +235,7 @@ def _read(path: str) -> bytes:
     return content
 
 
-class Reader:
+class RunFileReader:
     """Reads settings from a table and reports wrong ones."""
 
     def __init__(self, path: str, text: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ from dibs.errors import Busy, Conflict, DibsError, Fenced, Forbidden, Invalid, K
 from dibs.machine import clock, usage
 from dibs.operations.tasks import remaining
 from dibs.workers import sweep_loop
-from dibs.workers.heartbeat import Heart, Job, clean
+from dibs.workers.heartbeat import Heartbeat, Job, clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Worker:
         self.stopped = False
         self._stopped_at = 0
         self._tell_all = tell
-        self._heart = Heart(ws)
+        self._heart = Heartbeat(ws)
         self._handed: dict[str, Any] | None = None  # the next task, from the answer to the last `done`
         self._idle_since = clock.since_boot()
         self._swept = 0

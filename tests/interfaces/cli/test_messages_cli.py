@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import dibs
 from dibs.client import quotes
+from dibs.operations.messages.records import get_mailbox
 from tests.interfaces.repository import PATIENCE, Repository
 from tests.scratch import DIBS, Shell
 from tests.waiting import until
@@ -88,12 +89,10 @@ def boot(shell: Shell, *agents: str) -> None:
 
 def until_waiting(folder: Path, agent: str, process: subprocess.Popen[str]) -> None:
     """Until the mailbox says that somebody waits for messages."""
-    key = f"mb\t{agent}"
 
     def waits(ws: dibs.Workspace) -> bool:
         assert process.poll() is None, process.communicate()
-        box = ws.store.look(lambda tx: tx.get(key))
-        return box is not None and bool(box["waiting"])
+        return bool(ws.store.look(lambda tx: get_mailbox(tx, agent))["waiting"])
 
     with dibs.open(str(folder)) as ws:
         until(lambda: waits(ws))
@@ -210,7 +209,7 @@ def test_the_command_that_waits_prints_what_comes(shell: Shell) -> None:
     assert [message["text"] for message in json.loads(out)["messages"]] == ["wake up"], err
     assert process.returncode == 0
     with dibs.open(str(shell.folder)) as ws:
-        box = ws.store.look(lambda tx: tx.get("mb\tbob"))
+        box = ws.store.look(lambda tx: get_mailbox(tx, "bob"))
     assert box["waiting"] == []
 
 

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from dibs.interfaces.mcp.callers import Process
 from dibs.interfaces.mcp.http import Endpoint
-from dibs.interfaces.mcp.near import Near
+from dibs.interfaces.mcp.near import LocalWorkspace
 from dibs.interfaces.mcp.server import Door
 from dibs.machine import processes
 from dibs.operations.core.call import Call
@@ -69,7 +69,7 @@ def parameters(folder: Path, *words: str, **variables: str) -> StdioServerParame
 @asynccontextmanager
 async def inside(folder: Path, era: str = NEW, *, every: bool = False, **more: Any) -> AsyncIterator[Client]:
     """A server in this process, whose client is this process too; agents are told apart as Codex's sessions."""
-    near = Near(cwd=str(folder), process=Process([(processes.this(), "pytest")]))
+    near = LocalWorkspace(cwd=str(folder), process=Process([(processes.this(), "pytest")]))
     door = Door(near, every=every)
     try:
         async with Client(door.server(), mode=era, cache=None, **more) as client:

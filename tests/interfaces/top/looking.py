@@ -17,11 +17,11 @@ import dibs
 from dibs.client.session import Session
 from dibs.interfaces.session_hooks import attach
 from dibs.interfaces.top.app import Top
-from dibs.interfaces.top.desk import Desk
+from dibs.interfaces.top.desk import ActionThread
 from dibs.interfaces.top.draw import text_of
 from dibs.interfaces.top.picture import frame
-from dibs.interfaces.top.reader import Asker, Reader
-from dibs.interfaces.top.state import State
+from dibs.interfaces.top.reader import Asker, FeedReader
+from dibs.interfaces.top.state import FleetState
 from tests.waiting import LIMIT_S
 
 
@@ -31,11 +31,11 @@ class Look:
     def __init__(self, folder: Path, agent: str | None = "root") -> None:
         self.folder = folder
         self.asker, at_desk = [Asker(lambda: attach(Session(str(folder), None)), agent) for _ in range(2)]
-        self.state = State()
-        self.reader = Reader(self.asker, self.state)
+        self.state = FleetState()
+        self.reader = FeedReader(self.asker, self.state)
         self.reader.snapshot()
         self.reader.whole()
-        self._desk = Desk(at_desk)
+        self._desk = ActionThread(at_desk)
         self._desk.start()
         self.app = Top(self.state, self._desk, self.reader.want)
         self._loop = asyncio.Runner()

@@ -12,8 +12,8 @@ from dibs.client.session import Session
 from dibs.errors import Unavailable
 from dibs.interfaces.session_hooks import attach
 from dibs.interfaces.top import reader as readers
-from dibs.interfaces.top.reader import Asker, Reader
-from dibs.interfaces.top.state import LIVE, LOST, State
+from dibs.interfaces.top.reader import Asker, FeedReader
+from dibs.interfaces.top.state import LIVE, LOST, FleetState
 from dibs.machine import clock
 from tests.waiting import LIMIT_S, until
 
@@ -30,19 +30,19 @@ class Shaky(Asker):
 
 
 @pytest.fixture
-def running(ada: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[State, Shaky]]:
+def running(ada: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[FleetState, Shaky]]:
     monkeypatch.setattr(readers, "LONGEST_PAUSE_MS", 50)
     assert ada
     asker = Shaky(lambda: attach(Session(str(tmp_path), None)), "root")
-    state = State()
-    reader = Reader(asker, state)
+    state = FleetState()
+    reader = FeedReader(asker, state)
     reader.start()
     yield state, asker
     reader.stop()
     reader.join(LIMIT_S)
 
 
-def test_it_reads_a_snapshot_and_follows(running: tuple[State, Shaky], ada: Any) -> None:
+def test_it_reads_a_snapshot_and_follows(running: tuple[FleetState, Shaky], ada: Any) -> None:
     state, _ = running
     until(lambda: state.phase == LIVE and state.whole)
     ada.claim("src/a.py", reason="new route")
@@ -51,7 +51,7 @@ def test_it_reads_a_snapshot_and_follows(running: tuple[State, Shaky], ada: Any)
     until(lambda: "t1" in state.tasks)
 
 
-def test_nothing_is_missed_while_nothing_is_heard(running: tuple[State, Shaky], ada: Any) -> None:
+def test_nothing_is_missed_while_nothing_is_heard(running: tuple[FleetState, Shaky], ada: Any) -> None:
     state, asker = running
     until(lambda: state.phase == LIVE and state.whole)
     asker.cut = True
@@ -69,7 +69,7 @@ def test_nothing_is_missed_while_nothing_is_heard(running: tuple[State, Shaky], 
 
 
 def test_pruned_events_and_another_log_are_said_and_read_anew(
-    running: tuple[State, Shaky], ada: Any, monkeypatch: pytest.MonkeyPatch
+    running: tuple[FleetState, Shaky], ada: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, asker = running
     until(lambda: state.phase == LIVE and state.whole)

@@ -12,13 +12,13 @@ import dibs
 from dibs.interfaces.top import panes
 from dibs.interfaces.top.model import Model, tree
 from dibs.interfaces.top.rows import Row
-from dibs.interfaces.top.state import KEPT_EVENTS, State
+from dibs.interfaces.top.state import KEPT_EVENTS, FleetState
 from dibs.interfaces.top.words import covers
 from tests.interfaces.top.looking import Look, opened
 from tests.waiting import LIMIT_S, until
 
 
-def claims_of(state: State) -> list[Any]:
+def claims_of(state: FleetState) -> list[Any]:
     return sorted((one["claim"], one["agent"], one["resources"], one["token"]) for one in state.claims.values())
 
 
@@ -145,7 +145,7 @@ def test_held_paths_are_a_tree_with_names_first(look: Look, ada: Any) -> None:
 
 
 def test_a_path_of_thousands_of_folders_is_drawn() -> None:
-    state = State()
+    state = FleetState()
     deep = "/".join("a" * 2_000)
     state.claims = {
         str(number): {

@@ -15,7 +15,7 @@ from dibs.interfaces.top.draw import width_of
 from dibs.interfaces.top.keys import KEYS
 from dibs.interfaces.top.picture import frame
 from dibs.interfaces.top.rows import Row, place_of
-from dibs.interfaces.top.state import State
+from dibs.interfaces.top.state import FleetState
 from dibs.interfaces.top.view import View
 from tests.interfaces.top.looking import Look, opened
 
@@ -43,7 +43,7 @@ def busy(look: Look, ada: Any) -> Look:
     return look
 
 
-def spoil(state: State) -> None:
+def spoil(state: FleetState) -> None:
     """What dibs refuses today may be in a record all the same: an older dibs, another engine, a file's name."""
     shown: list[Any] = [*state.claims.values(), *state.agents.values(), *state.tasks.values(), *state.alerts]
     for one in shown:
@@ -278,7 +278,7 @@ def test_the_selected_row_stays_selected_when_others_come(look: Look, ada: Any, 
 
 def test_a_state_of_thousands_is_drawn_from_what_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A picture makes and draws its rows and no more, however many there are; nothing is sorted twice."""
-    state = State()
+    state = FleetState()
     at = "2026-01-01T00:00:00Z"
     state.take("tasks", {"tasks": [
         {"id": f"t{n}", "title": "x", "state": "planned", "priority": n % 9, "agent": None, "by": "lead",

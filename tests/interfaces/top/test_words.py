@@ -11,7 +11,6 @@ import pytest
 import dibs
 from dibs.interfaces.top import event_texts, words
 from dibs.interfaces.top.draw import bar, between, fit, path_cut, text_of, width_of, window, wrapped
-from dibs.operations.alerts import kinds
 
 PAGE = Path(dibs.__file__).parent / "interfaces" / "page"
 
@@ -20,7 +19,6 @@ def test_alerts_are_called_the_same_as_on_the_page() -> None:
     table = re.search(r"ALERTS = \{(.*?)\n\};", (PAGE / "alerts.js").read_text(), re.DOTALL)
     assert table is not None
     assert dict(re.findall(r'(\w+): \["([^"]+)"', table[1])) == words.ALERTS
-    assert set(words.ALERTS) == set(kinds.KINDS)
 
 
 def test_why_a_claim_ended_is_said_as_on_the_page() -> None:

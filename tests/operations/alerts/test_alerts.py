@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from dibs.client.evidence import events_of
 from dibs.errors import Deadlock, Held, NotFound
-from dibs.operations.alerts import delivery, kinds, records
+from dibs.operations.alerts import audience, delivery, kinds, records, views
+from dibs.operations.alerts.answers import AlertKind
 from dibs.operations.core.policy import WORK
 from dibs.operations.guards.commit_guard import COMMITTED
 from dibs.operations.guards.deploy_guard import FINISH, START
@@ -211,7 +212,11 @@ def boss(fleet: Fleet) -> Fleet:
 
 
 def test_every_kind_is_planted_here() -> None:
-    assert set(PLANTED) == set(kinds.KINDS)
+    assert set(PLANTED) == set(kinds.TABLE)
+
+
+def test_an_answer_knows_every_kind() -> None:
+    assert get_args(AlertKind) == tuple(kinds.TABLE)
 
 
 @pytest.mark.parametrize("kind", PLANTED)
@@ -317,7 +322,7 @@ def test_cleared_alerts_are_dropped_after_the_retention(fleet: Fleet) -> None:
     fleet.now += 8 * DAY
     look(fleet)
     assert listed(fleet, "all") == []
-    assert fleet.record("an")["cleared"] == 0
+    assert fleet.record(records.COUNTS_KEY)["cleared"] == 0
 
 
 def test_an_alert_that_nobody_acknowledges_ends_after_the_retention(fleet: Fleet) -> None:
@@ -331,7 +336,7 @@ def test_an_alert_that_nobody_acknowledges_ends_after_the_retention(fleet: Fleet
 def test_only_so_many_alerts_are_open_and_the_graver_ones_have_the_room(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "MAX_OPEN", 3)
+    monkeypatch.setattr(views, "MAX_OPEN", 3)
     for name in "abcde":
         fleet.claim(name, f"{name}.py", expect=SECOND)
     fleet.now += 3 * SECOND
@@ -489,7 +494,7 @@ def test_a_person_at_work_here_is_told_however_many_agents_there_are(fleet: Flee
     look(fleet)
     assert "dead" in [what for what, _ in fleet.told("me@here")]
     fleet.crowd(1_100)
-    told: list[str] = fleet.store.look(lambda tx: records.coordinators(tx, call, "ann"))
+    told: list[str] = fleet.store.look(lambda tx: audience.coordinators(tx, call, "ann"))
     assert told == ["me@here"]
 
 

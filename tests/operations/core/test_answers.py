@@ -13,7 +13,7 @@ import pytest
 import dibs
 from dibs.client import catalogue
 from dibs.errors import ERRORS, Held
-from dibs.operations.core import answers, schema
+from dibs.interfaces import schema
 from tests import declared
 from tests.operations.fleet import Fleet
 
@@ -22,7 +22,7 @@ SRC = Path(dibs.__file__).parent
 
 def test_every_declared_operation_names_its_answer() -> None:
     for operation in catalogue.every():
-        assert answers.hints_of(operation.answer), operation.name
+        assert schema.hints_of(operation.answer), operation.name
 
 
 def test_every_fact_that_an_error_is_given_in_the_sources_is_declared() -> None:

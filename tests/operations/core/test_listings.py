@@ -8,8 +8,9 @@ import pytest
 
 from dibs.client import catalogue
 from dibs.errors import Invalid, NotFound, Quota
+from dibs.interfaces import schema
 from dibs.operations.claims import records as claim_records
-from dibs.operations.core import answers, paging
+from dibs.operations.core import paging
 from dibs.operations.tasks import pulls
 from tests.operations.crew import Crew
 from tests.operations.fleet import Fleet
@@ -115,7 +116,7 @@ def test_every_listing_takes_a_limit_and_a_cursor() -> None:
     for name in LISTINGS:
         operation = catalogue.operation(name)
         assert {"limit", "after"} <= {field.name for field in operation.fields}, name
-        assert {"more", "cursor"} <= set(answers.hints_of(operation.answer)), name
+        assert {"more", "cursor"} <= set(schema.hints_of(operation.answer)), name
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -17,6 +17,7 @@ from dibs.operations.core import long_jobs
 from dibs.operations.core.policy import WORK
 from dibs.operations.guards.audits import ACTIVITY, AUDIT
 from dibs.operations.messages import broadcasts, mailbox, outbox
+from dibs.operations.messages.records import mailbox_key, message_key
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
 
@@ -55,7 +56,7 @@ def told(fleet: Fleet, agent: str, operation: Any = ACTIVITY) -> list[str]:
 
 
 def count(fleet: Fleet, agent: str) -> int:
-    box = fleet.record(f"mb\t{agent}")
+    box = fleet.record(mailbox_key(agent))
     return box["count"] if box is not None else 0
 
 
@@ -203,10 +204,10 @@ def test_messages_of_one_millisecond_keep_the_order_in_which_they_were_committed
 def test_the_order_survives_an_inbox_that_was_emptied_ahead_of_the_clock(fleet: Fleet) -> None:
     for number in range(30):
         send(fleet, "a", "b", str(number))
-    assert fleet.record("mb\tb")["last"] > fleet.now
+    assert fleet.record(mailbox_key("b"))["last"] > fleet.now
     fleet.call("b", "inbox")
     fleet.call("b", "ack", message="all")
-    assert fleet.record("mb\tb") is None
+    assert fleet.record(mailbox_key("b")) is None
     for number in range(3):
         send(fleet, "a", "b", f"new {number}")
     assert texts(fleet, "b") == ["new 0", "new 1", "new 2"]
@@ -291,7 +292,7 @@ def test_what_is_told_again_comes_in_its_place_before_what_is_newer(fleet: Fleet
 
 def test_a_message_of_a_version_without_mailboxes_is_listed_and_can_be_acknowledged(fleet: Fleet) -> None:
     old = {"message": "m0", "to": "b", "from": "a", "type": "ask", "text": "old", "data": {}, "at": fleet.now}
-    fleet.store.run(lambda tx: tx.put(f"m\tb\t{fleet.now:015d}\tm0", old))
+    fleet.store.run(lambda tx: tx.put(message_key("b", fleet.now, "m0"), old))
     send(fleet, "a", "b", "new")
     assert texts(fleet, "b") == ["old", "new"]
     fleet.now += 30 * DAY
@@ -403,7 +404,7 @@ def test_nobody_acknowledges_for_another_but_a_parent_for_its_child() -> None:
             fleet.call(agent, "ack", message=identifier)
     fleet.call("p", "ack", message=identifier)
     assert texts(fleet, "p/child") == []
-    assert fleet.record("mb\tp/child") is None
+    assert fleet.record(mailbox_key("p/child")) is None
 
 
 def test_all_are_those_that_were_shown(fleet: Fleet) -> None:
@@ -921,7 +922,7 @@ class Mail(RuleBasedStateMachine):
     def the_counts_are_right(self) -> None:
         for agent, box in self.boxes.items():
             assert count(self.fleet, agent) == len(box)
-            record = self.fleet.record(f"mb\t{agent}")
+            record = self.fleet.record(mailbox_key(agent))
             senders = [message["from"] for message in box if message["from"] != "dibs"]
             expected = {sender: senders.count(sender) for sender in senders}
             assert (record["from"] if record is not None else {}) == expected

@@ -19,6 +19,7 @@ from dibs.operations.core.call import Call
 from dibs.operations.core.policy import WORK, Policy
 from dibs.operations.guards.audits import ACTIVITY
 from dibs.operations.messages import mailbox, subscriptions
+from dibs.operations.messages.records import mailbox_key, subscriber_prefix, subscriptions_key
 from dibs.stores.seam import read_event
 from tests.operations.fleet import Fleet
 
@@ -53,6 +54,11 @@ def hear(fleet: Fleet, agent: str) -> list[dict[str, Any]]:
 
 def kinds(fleet: Fleet, agent: str) -> list[str]:
     return [message["kind"] for message in hear(fleet, agent)]
+
+
+def cursor_of(fleet: Fleet, agent: str) -> int:
+    """The number of the last event that was delivered to the agent."""
+    return int(fleet.record(subscriptions_key(agent))["cursor"])
 
 
 # --- emit
@@ -244,7 +250,7 @@ def test_the_list_says_up_to_where_each_was_told(fleet: Fleet) -> None:
 def test_what_nobody_can_subscribe_to_is_invalid(fleet: Fleet, what: str) -> None:
     with pytest.raises(Invalid):
         subscribe(fleet, "b", what)
-    assert fleet.record("su\tb") is None
+    assert fleet.record(subscriptions_key("b")) is None
 
 
 def test_an_agent_has_so_many_subscriptions_and_no_more(fleet: Fleet) -> None:
@@ -268,7 +274,7 @@ def test_subscriptions_outlive_leaving_and_being_killed_but_not_a_subagent(fleet
     fleet.call("a", "revive", agent="c")
     assert kinds(fleet, "b") == kinds(fleet, "c") == ["x"]
     assert kinds(fleet, "p/child") == []
-    assert fleet.record("sk\tx\tp/child") is None
+    assert fleet.record(subscriber_prefix("x") + "p/child") is None
 
 
 # --- delivery
@@ -283,14 +289,14 @@ def test_who_subscribes_to_nothing_costs_no_transaction(fleet: Fleet) -> None:
 
 def test_a_few_events_of_others_cost_no_transaction_and_many_move_the_cursor(fleet: Fleet) -> None:
     subscribe(fleet, "b", "x")
-    cursor = fleet.record("su\tb")["cursor"]
+    cursor = cursor_of(fleet, "b")
     while fleet.store.head().seq < cursor + subscription_delivery.LAZY:
         emit(fleet, "a", "y")
     deliver(fleet, "b")
-    assert fleet.record("su\tb")["cursor"] == cursor
+    assert cursor_of(fleet, "b") == cursor
     emit(fleet, "a", "y")
     deliver(fleet, "b")
-    assert fleet.record("su\tb")["cursor"] == fleet.store.head().seq == cursor + subscription_delivery.LAZY + 1
+    assert cursor_of(fleet, "b") == fleet.store.head().seq == cursor + subscription_delivery.LAZY + 1
 
 
 def test_events_of_many_pages_come_in_the_order_of_the_log(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +328,7 @@ def test_an_inbox_without_room_holds_events_back_and_loses_none() -> None:
     for number in range(20):
         emit(fleet, "a", "x", number)
     deliver(fleet, "b")
-    assert fleet.record("mb\tb")["count"] == 4  # half of it stays for what agents have to say
+    assert fleet.record(mailbox_key("b"))["count"] == 4  # half of it stays for what agents have to say
     fleet.call("a", "send", to="b", text="still heard")
     deliver(fleet, "b")
     seen = [message.get("data", "sent") for _ in range(8) for message in hear(fleet, "b")]
@@ -343,7 +349,7 @@ def prune(fleet: Fleet) -> None:
 
 def test_events_that_were_pruned_before_they_were_delivered_are_told_as_a_gap(fleet: Fleet) -> None:
     subscribe(fleet, "b", "x")
-    first = fleet.record("su\tb")["cursor"] + 1
+    first = cursor_of(fleet, "b") + 1
     for number in range(3):
         emit(fleet, "a", "x", number)
     fleet.call("a", "seal")
@@ -364,9 +370,9 @@ def test_a_gap_waits_for_room_like_an_event() -> None:
     emit(fleet, "a", "x")
     fleet.call("a", "seal")
     prune(fleet)
-    cursor = fleet.record("su\tb")["cursor"]
+    cursor = cursor_of(fleet, "b")
     deliver(fleet, "b")
-    assert fleet.record("su\tb")["cursor"] == cursor
+    assert cursor_of(fleet, "b") == cursor
     hear(fleet, "b")
     assert "dropped" in hear(fleet, "b")[0]
 
@@ -413,7 +419,7 @@ def test_two_deliveries_at_once_bring_an_event_once(fleet: Fleet) -> None:
 
 def test_what_is_subscribed_to_while_a_delivery_is_on_its_way_is_not_missed(fleet: Fleet) -> None:
     subscribe(fleet, "b", "x")
-    known = fleet.record("su\tb")
+    known = fleet.record(subscriptions_key("b"))
     subscribe(fleet, "b", "y")
     emit(fleet, "a", "y", "new")
     late = Door(fleet, "b")
@@ -445,7 +451,7 @@ def test_a_caller_without_a_name_is_found_by_its_process(fleet: Fleet) -> None:
     call = Call(fleet.policy, fallback="me@here", ancestors=[fleet.process(7)])
     subscription_delivery.deliver(fleet.store, call)
     assert call.agent == "b"
-    assert fleet.record("mb\tb")["count"] == 1
+    assert fleet.record(mailbox_key("b"))["count"] == 1
 
 
 def test_hooks_tell_of_events_like_of_messages(fleet: Fleet) -> None:

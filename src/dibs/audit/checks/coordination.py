@@ -14,9 +14,9 @@ from dibs.audit.checks.findings import (  # fmt: skip
     LOW,
     MEDIUM,
     OK,
+    Evidence,
     Finding,
     Line,
-    Look,
     at,
     few,
 )
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.audit.checks.history import Demand
+    from dibs.operations.oversight.snapshot import ChangeFacts
 
 HOT_REFUSALS = 10  # of one resource lately: fewer are everyday life
 HOT_WAIT_MS = 600_000  # … or so much waiting for it
@@ -48,12 +49,12 @@ def listed(found: list[Finding], message: str, figures: dict[str, Any] | None = 
     return line
 
 
-def alone(look: Look) -> str:
+def alone(look: Evidence) -> str:
     """Why a point about several agents does not apply."""
     return "one agent at work" if look.fleet else "no agent at work yet"
 
 
-def changed_under(look: Look, change: dict[str, Any]) -> str:
+def changed_under(look: Evidence, change: ChangeFacts) -> str:
     """A change of another agent's file, in the words in which that agent was told."""
     names = [look.name(one) for one in (*([change["agent"]] if change["agent"] else []), *change["suspects"])]
     whose = f"{look.name(change['holder'])} held or had unfinished work in"
@@ -63,7 +64,7 @@ def changed_under(look: Look, change: dict[str, Any]) -> str:
 # --- 1 to 5
 
 
-def resources(look: Look) -> Line:
+def resources(look: Evidence) -> Line:
     """Every shared resource is on the map with its writers: no writer is unknown, no call went unchecked."""
     rows = look.history.map.rows
     writers = {agent for row in rows.values() for agent in row.writers()}
@@ -88,7 +89,7 @@ def resources(look: Look) -> Line:
     return listed(found, f"Shared resources mapped: {said}{more}", figures)
 
 
-def orchestrator(look: Look) -> Line:
+def orchestrator(look: Evidence) -> Line:
     """Somebody coordinates, and is alive: a leader, an orchestrator, a run's coordinator, a person."""
     agents = look.agents
     leaders = {
@@ -128,7 +129,7 @@ def orchestrator(look: Look) -> Line:
     return listed(found, "Orchestrator")
 
 
-def deadlines(look: Look) -> Line:
+def deadlines(look: Evidence) -> Line:
     """Every claim has a deadline, and none is overdue."""
     policy = look.policy
     found = look.alerts("hold", "expired", "silent")
@@ -144,7 +145,7 @@ def deadlines(look: Look) -> Line:
     return listed(found, f"Deadlines on every claim: {said}{live}", {"claims": len(claims)})
 
 
-def ordering(look: Look) -> Line:
+def ordering(look: Evidence) -> Line:
     """Deadlocks cannot happen, or are found; nobody waits too long."""
     found = look.alerts("deadlock", "wait")
     past, waits = look.history.deadlocks, len(look.facts["waiting"])
@@ -157,7 +158,7 @@ def ordering(look: Look) -> Line:
     return listed(found, f"Deadlocks are refused when they would begin: {said}{now}", figures)
 
 
-def events(look: Look) -> Line:
+def events(look: Evidence) -> Line:
     """Every channel that agents emit has a subscriber."""
     subscribed: dict[str, set[str]] = {}
     for one in look.facts["subscriptions"]:
@@ -188,7 +189,7 @@ def _fits(what: str, kind: str) -> bool:
 # --- 6 to 10
 
 
-def alerting(look: Look) -> Line:
+def alerting(look: Evidence) -> Line:
     """A process looks for trouble, and an alert reaches a person."""
     settings = look.policy.work["alerts"]
     sinks = [name for name in ("command", "webhook") if settings[name]]
@@ -221,7 +222,7 @@ def alerting(look: Look) -> Line:
     return listed(found, f"Alerting: {said}", {"sinks": sinks, "pending": pending, "failed": failed})
 
 
-def tested(look: Look) -> Line:
+def tested(look: Evidence) -> Line:
     """Ten agents or more were tried at once, and nothing was lost."""
     test = look.facts["test"]
     remedy = "dibs demo, in this folder (under a minute)"
@@ -247,7 +248,7 @@ def tested(look: Look) -> Line:
     return listed(found, f"Tested: {said}", {"agents": test["agents"], "edits": test["edits"], "lost": test["lost"]})
 
 
-def idempotency(look: Look) -> Line:
+def idempotency(look: Evidence) -> Line:
     """What is done again has a key by which the second effect can be told from the first."""
     history = look.history
     found = []
@@ -275,7 +276,7 @@ def idempotency(look: Look) -> Line:
     return listed(found, f"Idempotent writes: {said}", figures)
 
 
-def contention(look: Look) -> Line:
+def contention(look: Evidence) -> Line:
     """No single resource is what all wait for."""
     rows = look.history.contention
     refusals, waits = sum(one.refusals for one in rows.values()), sum(one.waits for one in rows.values())
@@ -312,7 +313,7 @@ def _less(name: str, one: Demand) -> str:
     return "split the file, or hand its changes out as tasks to one agent"
 
 
-def kill_switch(look: Look) -> Line:
+def kill_switch(look: Evidence) -> Line:
     """Every agent that holds something could be stopped now; tried, and given up again."""
     from dibs.audit.checks import kill_drill
 

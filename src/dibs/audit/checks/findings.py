@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from dibs.audit.checks.history import History
     from dibs.client.session import Session
+    from dibs.operations.alerts.answers import AlertView
     from dibs.operations.core.call import Call
+    from dibs.operations.oversight.snapshot import Snapshot
 
 NONE, LOW, MEDIUM, HIGH = "none", "low", "medium", "high"
 RANK = {NONE: 0, LOW: 1, MEDIUM: 2, HIGH: 3}
@@ -57,10 +59,10 @@ class Line:
         self.findings: list[Finding] = []
 
 
-class Look:
+class Evidence:
     """The evidence: the workspace's configuration, one snapshot of the store, one pass through the log."""
 
-    def __init__(self, session: Session, call: Call, facts: dict[str, Any], history: History) -> None:
+    def __init__(self, session: Session, call: Call, facts: Snapshot, history: History) -> None:
         self.session, self.call, self.facts, self.history = session, call, facts, history
         self.policy = session.config.policy
         self.looker: dict[str, Any] | None = None  # who looked for trouble before this check did
@@ -88,7 +90,7 @@ class Look:
             self._names.update(self.session.run(NAMES, self.session.identify(None), asked)["names"])
         return self._names.get(agent) or agent or "an unknown agent"
 
-    def _now(self, alert: dict[str, Any]) -> str:
+    def _now(self, alert: AlertView) -> str:
         """The text of an alert. How long a hold or a wait takes is told as of now, not as of when it was raised."""
         verb = {"hold": "has held", "wait": "has waited for"}.get(alert["kind"])
         if verb is None or "actual" not in alert or not alert["resources"]:

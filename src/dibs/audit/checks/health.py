@@ -13,15 +13,15 @@ from dibs.audit.checks.findings import (  # fmt: skip
     MEDIUM,
     OK,
     WARN,
+    Evidence,
     Finding,
     Line,
-    Look,
     few,
     slug,
 )
 from dibs.errors import counted, quoted
 from dibs.machine import clock, relative_times
-from dibs.operations.alerts.kinds import DEPLOY_FAULTS
+from dibs.operations.alerts.work_causes import DEPLOY_FAULTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ CLAIM_FIRST, SEEN, SYNC_FIRST = (  # titles of rules that `init` writes
 RULE_OF_DEPLOY = {"unverified": SEEN, "unchecked": SEEN, "unsynced": SYNC_FIRST}
 
 
-def against(look: Look, title: str) -> str:
+def against(look: Evidence, title: str) -> str:
     """Which rule of the workspace that is against, by its number; "" if it has no such rule."""
     from dibs.workspace import rules_file
 
@@ -51,7 +51,7 @@ def against(look: Look, title: str) -> str:
     return ""
 
 
-def guards(look: Look) -> Line:
+def guards(look: Evidence) -> Line:
     """Every client's hook refuses a forbidden write, and git's hooks are in place: tried, not looked up."""
     from dibs.audit.checks import guard_proof
 
@@ -86,7 +86,7 @@ def guards(look: Look) -> Line:
     return Line(OK, said, figures=figures)
 
 
-def rules(look: Look) -> Line:
+def rules(look: Evidence) -> Line:
     """There are rules, and every agent at work was told the present ones."""
     from dibs.workspace import rules_file
 
@@ -127,7 +127,7 @@ def _code(agent: dict[str, Any]) -> str:
     return slug(agent["name"])
 
 
-def agents(look: Look) -> Line:
+def agents(look: Evidence) -> Line:
     """No claim belongs to an agent that is gone; nobody was killed and forgotten."""
     found = look.alerts("dead")
     told = {alert["agent"] for alert in look.facts["alerts"] if alert["kind"] == "dead"}
@@ -152,7 +152,7 @@ def agents(look: Look) -> Line:
     return listed(found, f"Agents: {len(there)} there; {claims}, none of one that is gone", {"there": len(there)})
 
 
-def violations(look: Look) -> Line:
+def violations(look: Evidence) -> Line:
     """No file of one agent was changed by another, unless that is settled."""
     found = []
     for change in look.facts["unsettled"]:
@@ -177,7 +177,7 @@ def violations(look: Look) -> Line:
     return listed(found, f"Violations: no file was changed under its holder{more}", {"settled": max(0, past)})
 
 
-def bypasses(look: Look) -> Line:
+def bypasses(look: Evidence) -> Line:
     """No commit and no push went past the guard."""
     found = []
     told = set()
@@ -205,7 +205,7 @@ def bypasses(look: Look) -> Line:
     return listed(found, "Bypasses: no commit and no push past the guard")
 
 
-def deploys(look: Look) -> Line:
+def deploys(look: Evidence) -> Line:
     """What runs is what was synced and verified."""
     found = []
     for target, unsure in sorted(look.history.deploys.items()):
@@ -229,7 +229,7 @@ def deploys(look: Look) -> Line:
     )  # fmt: skip
 
 
-def files(look: Look) -> Line:
+def files(look: Evidence) -> Line:
     """The state, decisions and lessons files that the config names are there, and were told."""
     named = look.policy.guards["files"]
     if not named:
@@ -244,7 +244,7 @@ def files(look: Look) -> Line:
     return listed(found, f"Memory files: {few(named.values())}, told to {counted(told, 'agent')}", {"told": told})
 
 
-def store(look: Look) -> Line:
+def store(look: Evidence) -> Line:
     """The store keeps what it answered, and is the one that was meant."""
     from dibs.client import local_details
     from dibs.stores.opening import configured_url, read_pin
@@ -263,7 +263,7 @@ def store(look: Look) -> Line:
     return listed(found, f"Store: {kind}, {kept}", {"store": kind})
 
 
-def tasks(look: Look) -> Line:
+def tasks(look: Evidence) -> Line:
     """No task is quarantined, or failed and in the way of others; no agent is held back by its breaker."""
     found = []
     for task in look.facts["quarantined"]:
@@ -273,14 +273,15 @@ def tasks(look: Look) -> Line:
         events = [event["seq"]] if event else []
         remedy = f"dibs task show {quoted(task['task'])}, then dibs task move {quoted(task['task'])} planned"
         found.append(Finding(text, MEDIUM, events=events, code=f"task-{task['task']}".lower()[:60], remedy=remedy))
-    for task in look.facts["failed"]:
-        if task["blocked"]:
-            event = look.history.failed.get(task["task"])
-            many = counted(len(task["blocked"]), "task")
-            text = f"task {task['task']} failed, and {many} after it cannot begin ({few(task['blocked'])})"
+    for blocker in look.facts["failed"]:
+        if blocker["blocked"]:
+            name = blocker["task"]
+            event = look.history.failed.get(name)
+            many = counted(len(blocker["blocked"]), "task")
+            text = f"task {name} failed, and {many} after it cannot begin ({few(blocker['blocked'])})"
             events = [event["seq"]] if event else []
-            remedy = f"dibs task show {quoted(task['task'])}, then dibs task move {quoted(task['task'])} planned"
-            found.append(Finding(text, MEDIUM, events=events, code=slug(f"failed-{task['task']}"), remedy=remedy))
+            remedy = f"dibs task show {quoted(name)}, then dibs task move {quoted(name)} planned"
+            found.append(Finding(text, MEDIUM, events=events, code=slug(f"failed-{name}"), remedy=remedy))
     for agent in look.agents.values():
         if agent["breaker"] != "closed" and agent["state"] not in ENDED:
             failed = look.history.failures.get(agent["agent"], [])
@@ -296,7 +297,7 @@ def tasks(look: Look) -> Line:
     return listed(found, f"Tasks: none quarantined, no breaker open{more}", {"failed": count})
 
 
-def log(look: Look) -> Line:
+def log(look: Evidence) -> Line:
     """Is the log whole, and does it hold nothing that cannot have happened?"""
     from dibs.audit import expected_archives
     from dibs.verify.checker import verify_store

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.audit.checks.coordination import listed
-from dibs.audit.checks.findings import ABSENT, HIGH, LOW, MEDIUM, Finding, Line, Look, few, slug
+from dibs.audit.checks.findings import ABSENT, HIGH, LOW, MEDIUM, Evidence, Finding, Line, few, slug
 from dibs.errors import counted, quoted
 from dibs.operations.oversight.run_gates import GATES
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dibs.agent_folder.comparison import Compared
 
 
-def runs(look: Look) -> Line:
+def runs(look: Evidence) -> Line:
     """Every active run passes the gates of its execution."""
     found = []
     seen = look.session.run(GATES, look.call, {})
@@ -31,7 +31,7 @@ def runs(look: Look) -> Line:
     return listed(found, f"Runs: {counted(len(seen['runs']), 'run')} active, all gates passed: {named}{more}", figures)
 
 
-def registry(look: Look) -> Line:
+def registry(look: Evidence) -> Line:
     """The files of an `.agent` folder say what the queue says."""
     from dibs.agent_folder import comparison
 

@@ -13,7 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.messages.records import Subscriptions
+    from dibs.operations.messages.subscriptions import Delivery
+    from dibs.operations.messages.subscriptions import Event as OpenEvent
     from dibs.stores.seam import Event, Store
 
     Read = Callable[[int, int], list[Event]]  # the events after a number, at most so many
@@ -31,14 +34,16 @@ def deliver(store: Store, call: Call, archived: Read | None = None) -> None:
             return
         found, is_end = _page(store, archived, known["cursor"])
         page = [read_event(event) for event in found]
-        fitting = [event for event in page if subscriptions.wants(known, event)]
+        fitting: list[OpenEvent] = [event for event in page if subscriptions.wants(known, event)]
         is_few = is_end and len(page) <= LAZY
         if not page or (not fitting and is_few and page[0]["seq"] == known["cursor"] + 1):
             return
         done = _hand_in(store, call, known, fitting, page[0]["seq"], page[-1]["seq"])
         if done is not None and (done["held"] or is_end):
             return
-        known = done or _pending(store, call)  # else another process delivered, or subscribed, meanwhile
+        known = (
+            done["subscriptions"] if done else _pending(store, call)
+        )  # else another process delivered, or subscribed, meanwhile
 
 
 def _page(store: Store, archived: Read | None, after: int) -> tuple[list[Event], bool]:
@@ -55,9 +60,11 @@ def _page(store: Store, archived: Read | None, after: int) -> tuple[list[Event],
     return page, len(page) < PAGE
 
 
-def _pending(store: Store, call: Call) -> Record | None:
+def _pending(store: Store, call: Call) -> Subscriptions | None:
     return store.look(lambda tx: subscriptions.pending(tx, call))
 
 
-def _hand_in(store: Store, call: Call, known: Record, fitting: list[Record], first: int, through: int) -> Record | None:
+def _hand_in(
+    store: Store, call: Call, known: Subscriptions, fitting: list[OpenEvent], first: int, through: int
+) -> Delivery | None:
     return store.run(lambda tx: subscriptions.deliver(tx, call, known, fitting, through, first))

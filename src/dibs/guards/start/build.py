@@ -32,10 +32,8 @@ FOLDERS = (
     "operations/shared", "operations/tasks", "operations/upkeep", "stores", "stores/move", "stores/redis",
     "stores/sqlite", "workers", "workspace",
 )  # fmt: skip
-LEFT_OUT = (
-    "interfaces/agents/make_index.py", "shell/rows.py", "operations/core/answer_keys.py",
-    "operations/core/answers.py", "operations/core/schema.py", "__main__.py",
-)  # fmt: skip
+LEFT_OUT = ("__main__.py", "interfaces/agents/make_index.py", "operations/core/answer_keys.py", "shell/rows.py")
+TYPES = "answers.py"  # in each room: types alone
 # The first module of a row needs the others next; the code of all is read at once, but for those that have a row of
 # their own. A missing entry only costs a little time.
 BUNDLED_MODULES = {
@@ -121,7 +119,7 @@ def _bundle(root: str) -> bytes:
     for folder in FOLDERS:
         for name in sorted(os.listdir(f"{root}/dibs/{folder}")):
             file = f"{folder}/{name}" if folder else name
-            if not name.endswith(".py") or file in LEFT_OUT:
+            if not name.endswith(".py") or name == TYPES or file in LEFT_OUT:
                 continue
             with os.fdopen(os.open(f"{root}/dibs/{file}", os.O_RDONLY), "rb") as source:
                 status = os.fstat(source.fileno())

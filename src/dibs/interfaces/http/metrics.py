@@ -130,7 +130,7 @@ def _histogram(
 
 
 def _look(tx: Transaction) -> tuple[dict[str, int], int, dict[str, int]]:
-    from dibs.operations.alerts import records
+    from dibs.operations.alerts.views import live
     from dibs.operations.tasks.records import ASSIGNED, READY, in_state
     from dibs.stores.seam import prefix_range
 
@@ -140,6 +140,6 @@ def _look(tx: Transaction) -> tuple[dict[str, int], int, dict[str, int]]:
     rows = tx.fetch([prefix_range("a\t")], MAX_COUNTED).rows
     agents = sum(1 for _, agent in rows if "same" not in agent and not agent["left"] and not agent["killed"])
     alerts: dict[str, int] = {}
-    for alert in records.live(tx):
+    for alert in live(tx):
         alerts[alert["severity"]] = alerts.get(alert["severity"], 0) + 1
     return tasks, agents, alerts

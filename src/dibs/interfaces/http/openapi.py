@@ -1,4 +1,4 @@
-"""`GET /openapi.json`: the description of all routes, made from the declarations (`operations/core/schema.py`).
+"""`GET /openapi.json`: the description of all routes, made from the declarations (`interfaces/schema.py`).
 
 Every status that can be sent is declared. What only the caller's own machine could read (a process, a file to write) is
 no field here; a path is a text below the workspace's root.
@@ -11,12 +11,12 @@ from typing import Any
 from dibs import __version__
 from dibs.client import catalogue
 from dibs.errors import ERRORS
-from dibs.operations.core import schema
+from dibs.interfaces import schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.interfaces.schema import Definitions, Schema
     from dibs.operations.core.declare import Operation
-    from dibs.operations.core.schema import Definitions, Schema
 
 COMPONENTS = "#/components/schemas/"
 DOOR = ("invalid", "unauthorized", "forbidden", "quota", "busy", "unavailable")  # what any request may be refused with

@@ -22,7 +22,7 @@ RECORD_VERSION = 1  # of the record
 RECORD_NAME = "installed.json"  # in .dibs/local/
 
 
-class State:
+class FileState:
     """A file, or a symbolic link, at one moment. No file at all is None."""
 
     __slots__ = ("data", "link", "mode")
@@ -33,7 +33,7 @@ class State:
         self.link = link
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, State) and self.digest() == other.digest() and self.mode == other.mode
+        return isinstance(other, FileState) and self.digest() == other.digest() and self.mode == other.mode
 
     def __hash__(self) -> int:
         return hash(self.digest())
@@ -49,7 +49,7 @@ class State:
         return {"data": base64.b64encode(self.data).decode(), "mode": self.mode}
 
     @classmethod
-    def from_json(cls, known: dict[str, Any] | None) -> State | None:
+    def from_json(cls, known: dict[str, Any] | None) -> FileState | None:
         """From the record."""
         if known is None:
             return None
@@ -58,23 +58,23 @@ class State:
         return cls(base64.b64decode(known["data"]), known["mode"])
 
 
-def look(path: str) -> State | None:
+def look(path: str) -> FileState | None:
     """The present state of a path."""
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
-            return State(link=os.readlink(path), mode=0)
+            return FileState(link=os.readlink(path), mode=0)
         if not stat.S_ISREG(status.st_mode):
             raise Invalid(f"{path} is not a file; nothing was changed", path=path)
         with open(path, "rb") as file:
-            return State(file.read(), stat.S_IMODE(status.st_mode))
+            return FileState(file.read(), stat.S_IMODE(status.st_mode))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise Unavailable(f"{path} cannot be read: {error.strerror}. Nothing was changed.", path=path) from None
 
 
-def text_of(state: State | None, path: str) -> str | None:
+def text_of(state: FileState | None, path: str) -> str | None:
     """A text file's text."""
     if state is None:
         return None
@@ -84,7 +84,7 @@ def text_of(state: State | None, path: str) -> str | None:
         raise Invalid(f"{path} is not UTF-8 text; nothing was changed", path=path) from None
 
 
-def put(path: str, state: State | None) -> None:
+def put(path: str, state: FileState | None) -> None:
     """Write the state, in one step."""
     if state is None:
         os.unlink(path)
@@ -111,7 +111,7 @@ class Change:
 
     __slots__ = ("after", "before", "path")
 
-    def __init__(self, path: str, before: State | None, after: State | None) -> None:
+    def __init__(self, path: str, before: FileState | None, after: FileState | None) -> None:
         self.path = path
         self.before = before
         self.after = after
@@ -146,7 +146,7 @@ class Change:
         )
 
 
-def _lines(state: State | None) -> list[str]:
+def _lines(state: FileState | None) -> list[str]:
     if state is None:
         return []
     if state.link:
@@ -213,12 +213,12 @@ class Record:
             if self.name(folder) not in self.folders:
                 self.folders.append(self.name(folder))
 
-    def original(self, path: str, now: State | None) -> tuple[bool, State | None]:
+    def original(self, path: str, now: FileState | None) -> tuple[bool, FileState | None]:
         """Is the old state known, and is only ours there now? And the old state."""
         known = self.files.get(self.name(path))
         if known is None or not known["exact"]:
             return False, None
-        before = State.from_json(known["original"])
+        before = FileState.from_json(known["original"])
         if now == before:
             return True, before
         return now is not None and now.digest() == known["wrote"], before
@@ -228,4 +228,4 @@ class Record:
         what = {"version": RECORD_VERSION, "files": self.files, "folders": self.folders}
         for path in self.paths:
             os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-            put(path, State(jsontext.encode(what).encode(), 0o600))
+            put(path, FileState(jsontext.encode(what).encode(), 0o600))

@@ -12,7 +12,7 @@ import os
 from dibs.interfaces import agents
 from dibs.interfaces.agents.adapter import MADE
 from dibs.interfaces.install import githooks, pointers, rules
-from dibs.interfaces.install.files import Change, Record, State, look, put, text_of
+from dibs.interfaces.install.files import Change, FileState, Record, look, put, text_of
 from dibs.workspace import launcher
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ class Plan:
         self.others: list[Change] = []  # files that belong to others, too
         self.notes: list[str] = []
 
-    def add(self, path: str, after: State | None) -> None:
+    def add(self, path: str, after: FileState | None) -> None:
         """Plan a file's new state; nothing if it has it already."""
         before = look(path)
         if before != after:
@@ -71,9 +71,9 @@ def install(place: Place, chosen: list[str], config: str, *, mcp: bool = False) 
     for name, text in (("config.toml", config), (".gitignore", IGNORE), ("rules.md", rules.TEXT)):
         path = os.path.join(home, name)
         if not os.path.lexists(path):  # from then on it is the team's
-            plan.add(path, State(text.encode()))
+            plan.add(path, FileState(text.encode()))
     for name, text in (("hook", launcher.hook_text()), ("dibs", launcher.COMMAND)):
-        plan.add(os.path.join(home, name), State(text.encode(), 0o755))
+        plan.add(os.path.join(home, name), FileState(text.encode(), 0o755))
     for client in chosen:
         _settings(plan, client, mcp=mcp)
         _own_files(plan, client)
@@ -91,7 +91,7 @@ def _settings(plan: Plan, client: str, *, mcp: bool) -> None:
     text = adapter.settings_merged(text_of(before, path), path, mcp=mcp)
     if mcp and adapter.mcp_file == adapter.settings_file:
         text = _with_server(plan, adapter, text, path) or text
-    plan.add(path, State(text.encode(), before.mode if before else 0o644))
+    plan.add(path, FileState(text.encode(), before.mode if before else 0o644))
 
 
 def _servers(plan: Plan, chosen: list[str]) -> None:
@@ -105,7 +105,7 @@ def _servers(plan: Plan, chosen: list[str]) -> None:
         before = look(path)
         text = _with_server(plan, adapter, text_of(before, path), path)
         if text is not None:
-            plan.add(path, State(text.encode(), before.mode if before else 0o644))
+            plan.add(path, FileState(text.encode(), before.mode if before else 0o644))
 
 
 def _with_server(plan: Plan, adapter: Client, text: str | None, path: str) -> str | None:
@@ -124,7 +124,7 @@ def _own_files(plan: Plan, client: str) -> None:
         path = os.path.realpath(os.path.join(plan.base, relative))
         before = look(path)
         if before is None or before.data.startswith(MADE.encode()):  # else it is a person's own
-            plan.add(path, State(text.encode(), before.mode if before else 0o644))
+            plan.add(path, FileState(text.encode(), before.mode if before else 0o644))
 
 
 def _pointers(plan: Plan, chosen: list[str]) -> None:
@@ -136,7 +136,7 @@ def _pointers(plan: Plan, chosen: list[str]) -> None:
         done.add(path)
         before = look(path)
         text = pointers.merged(text_of(before, path))
-        plan.add(path, State(text.encode(), before.mode if before else 0o644))
+        plan.add(path, FileState(text.encode(), before.mode if before else 0o644))
 
 
 def _page(plan: Plan, name: str) -> str | None:
@@ -166,19 +166,19 @@ def _hook(plan: Plan, hooks: str, name: str, root: str) -> None:
     before = look(path)
     legacy = look(path + LEGACY_SUFFIX)
     if before is None:
-        plan.add(path, State(githooks.whole(name, root).encode(), 0o755))
+        plan.add(path, FileState(githooks.whole(name, root).encode(), 0o755))
     elif legacy is not None and githooks.has_block(legacy.data) and not githooks.has_block(before.data):
         return  # the framework that moved ours there calls it
     elif not before.link and githooks.is_sh(before.data) and (before.mode & 0o111 or githooks.is_husky(hooks)):
-        plan.add(path, State(githooks.merged(before.data, name, root), before.mode))
+        plan.add(path, FileState(githooks.merged(before.data, name, root), before.mode))
     else:  # another language, a link, or a hook that is switched off (not executable)
         kept = before
         if before.link:
-            kept = State(
+            kept = FileState(
                 link=os.path.relpath(os.path.join(hooks, before.link), os.path.join(hooks, githooks.KEPT_FOLDER))
             )
         plan.add(os.path.join(hooks, githooks.KEPT_FOLDER, name), kept)
-        plan.add(path, State(githooks.whole(name, root, kept=True).encode(), 0o755))
+        plan.add(path, FileState(githooks.whole(name, root, kept=True).encode(), 0o755))
 
 
 def apply(plan: Plan) -> None:
@@ -253,7 +253,7 @@ def _take_out(plan: Plan, path: str, clean: Callable[[str], str | None]) -> None
     if text is not None and now is not None:
         left = clean(text)
         if left != text:
-            plan.add(path, None if left is None else State(left.encode(), now.mode))
+            plan.add(path, None if left is None else FileState(left.encode(), now.mode))
 
 
 def _take_hook_out(plan: Plan, hooks: str, name: str) -> None:
@@ -267,10 +267,12 @@ def _take_hook_out(plan: Plan, hooks: str, name: str) -> None:
     elif now is not None and githooks.has_block(now.data):
         left = githooks.cleaned(now.data)
         if left is not None:
-            plan.add(path, State(left, now.mode))
+            plan.add(path, FileState(left, now.mode))
         elif kept is not None:
             if kept.link:
-                kept = State(link=os.path.relpath(os.path.join(hooks, githooks.KEPT_FOLDER, kept.link), hooks), mode=0)
+                kept = FileState(
+                    link=os.path.relpath(os.path.join(hooks, githooks.KEPT_FOLDER, kept.link), hooks), mode=0
+                )
             plan.add(path, kept)
             plan.add(aside, None)
         else:
@@ -278,7 +280,7 @@ def _take_hook_out(plan: Plan, hooks: str, name: str) -> None:
     legacy = look(path + LEGACY_SUFFIX)
     if legacy is not None and githooks.has_block(legacy.data):
         left = githooks.cleaned(legacy.data)
-        plan.add(path + LEGACY_SUFFIX, None if left is None else State(left, legacy.mode))
+        plan.add(path + LEGACY_SUFFIX, None if left is None else FileState(left, legacy.mode))
 
 
 def take_back(plan: Plan) -> None:

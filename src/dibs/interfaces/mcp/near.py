@@ -88,7 +88,7 @@ class _FarSession(Session):
         return self._host.store
 
 
-class Near:
+class LocalWorkspace:
     """One client's workspace, in the client's own process tree."""
 
     def __init__(self, given: str = "", *, cwd: str = "", process: Process | None = None) -> None:

@@ -16,7 +16,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from dibs.interfaces.mcp.near import Near
+from dibs.interfaces.mcp.near import LocalWorkspace
 from dibs.interfaces.mcp.server import Door, quiet
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ LOOK_S = 0.01
 def serve(workspace: str = "", *, every: bool = False) -> None:
     """Serve one client until it closes our stdin."""
     quiet()
-    anyio.run(_serve, Near(workspace), every)
+    anyio.run(_serve, LocalWorkspace(workspace), every)
 
 
-async def _serve(near: Near, every: bool) -> None:
+async def _serve(near: LocalWorkspace, every: bool) -> None:
     door = Door(near, every=every)
     server = door.server()
     try:
@@ -90,7 +90,7 @@ async def _settled(door: Door) -> None:
             await anyio.sleep(LOOK_S)
 
 
-async def _end_at_signal(calls: anyio.CancelScope, door: Door, near: Near) -> NoReturn:
+async def _end_at_signal(calls: anyio.CancelScope, door: Door, near: LocalWorkspace) -> NoReturn:
     """End at Ctrl-C or SIGTERM: calls that wait leave their queues first.
 
     The thread that reads stdin cannot be cancelled, so the process ends here, not by returning.

@@ -1,6 +1,6 @@
 """The tools that a model sees: the declared operations, with a name, a description, schemas and annotations.
 
-All of it is derived from the declarations (`operations/core/schema.py`). What a model needs in addition, when to use a
+All of it is derived from the declarations (`interfaces/schema.py`). What a model needs in addition, when to use a
 tool and what a refusal of it means, is the one table here. A model that sees sixty tools finds none of them, so some
 twenty are shown; `dibs mcp --all` shows the rest.
 """
@@ -8,14 +8,15 @@ twenty are shown; `dibs mcp --all` shows the rest.
 from __future__ import annotations
 
 from dibs.client import catalogue
-from dibs.operations.core import index, schema
+from dibs.interfaces import schema
+from dibs.operations.core import index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.interfaces.schema import Definitions, Schema
     from dibs.operations.core.declare import Operation
-    from dibs.operations.core.schema import Definitions, Schema
 
 MAX_WAIT_S = 50  # of one call: Codex ends a call after 60 s, other clients later
 

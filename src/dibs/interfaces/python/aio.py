@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, TypeVar
 
+    from dibs.audit.answers import UndoAnswer
     from dibs.interfaces.python.binder import Path
-    from dibs.operations.core.answers import BootAnswer, ClaimAnswer, Mode, StateSetAnswer, UndoAnswer
+    from dibs.operations.agents.answers import BootAnswer
+    from dibs.operations.claims.answers import ClaimAnswer, Mode
+    from dibs.operations.shared.answers import StateSetAnswer
 
     R = TypeVar("R")
 

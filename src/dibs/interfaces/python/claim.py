@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from dibs.interfaces.python.workspace import Workspace
-    from dibs.operations.core.answers import ClaimAnswer, Mode
+    from dibs.operations.claims.answers import ClaimAnswer, Mode
 
     OnLost = Callable[["Claim", DibsError], None]
 

@@ -3,36 +3,45 @@
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from dibs.interfaces.python.binder import Path
-from dibs.interfaces.python.claim import Claim
-from dibs.operations.core.answers import (
-    AckAnswer,
-    AgentsAnswer,
-    AlertAckAnswer,
-    AlertsAnswer,
-    AskAnswer,
-    BootAnswer,
+from dibs.audit.answers import (
     CheckAnswer,
     CheckSettleAnswer,
-    ConfirmAnswer,
     DoctorAnswer,
-    EmitAnswer,
     ExplainAnswer,
-    InboxAnswer,
-    KillAnswer,
-    LandAnswer,
-    LandingCancelAnswer,
-    LandingsAnswer,
-    LeaveAnswer,
     LogAnswer,
     MapAnswer,
-    PruneAnswer,
-    RadarAnswer,
-    ReleaseAnswer,
-    RenewAnswer,
     RestoreAnswer,
+    RunReportAnswer,
+    StatsAnswer,
+    VerifyAnswer,
+)
+from dibs.interfaces.python.binder import Path
+from dibs.interfaces.python.claim import Claim
+from dibs.operations.agents.answers import (
+    AgentsAnswer,
+    BootAnswer,
+    KillAnswer,
+    LeaveAnswer,
     ReviveAnswer,
     RulesAnswer,
+    ScratchAnswer,
+    TokenListAnswer,
+    TokenNewAnswer,
+    TokenRevokeAnswer,
+    WhoamiAnswer,
+)
+from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer
+from dibs.operations.claims.answers import AskAnswer, ConfirmAnswer, ReleaseAnswer, RenewAnswer, StatusAnswer
+from dibs.operations.landing.answers import LandAnswer, LandingCancelAnswer, LandingsAnswer, RadarAnswer
+from dibs.operations.messages.answers import (
+    AckAnswer,
+    EmitAnswer,
+    InboxAnswer,
+    SendAnswer,
+    SubscribeAnswer,
+    SubscriptionsAnswer,
+)
+from dibs.operations.runs.answers import (
     RunEndAnswer,
     RunGatesAnswer,
     RunJoinAnswer,
@@ -41,21 +50,20 @@ from dibs.operations.core.answers import (
     RunPhaseAnswer,
     RunProgressAnswer,
     RunPurgeAnswer,
-    RunReportAnswer,
     RunShowAnswer,
     RunStartAnswer,
-    ScratchAnswer,
-    SealAnswer,
-    SendAnswer,
+)
+from dibs.operations.shared.answers import (
     StateDeleteAnswer,
     StateGetAnswer,
     StateListAnswer,
     StateSetAnswer,
-    StatsAnswer,
-    StatusAnswer,
-    SubscribeAnswer,
-    SubscriptionsAnswer,
-    SweepAnswer,
+    VoteCastAnswer,
+    VoteListAnswer,
+    VoteOpenAnswer,
+    VoteShowAnswer,
+)
+from dibs.operations.tasks.answers import (
     TaskAddAnswer,
     TaskAnswer,
     TaskAssignAnswer,
@@ -70,16 +78,8 @@ from dibs.operations.core.answers import (
     TaskSplitAnswer,
     TaskTakeAnswer,
     TaskTurnAnswer,
-    TokenListAnswer,
-    TokenNewAnswer,
-    TokenRevokeAnswer,
-    VerifyAnswer,
-    VoteCastAnswer,
-    VoteListAnswer,
-    VoteOpenAnswer,
-    VoteShowAnswer,
-    WhoamiAnswer,
 )
+from dibs.operations.upkeep.answers import PruneAnswer, SealAnswer, SweepAnswer
 
 _Kind: TypeAlias = Literal[
     "hold",

@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+    from dibs.audit.answers import UndoAnswer
     from dibs.interfaces.python.binder import Path
-    from dibs.operations.core.answers import BootAnswer, ClaimAnswer, StateSetAnswer, UndoAnswer
+    from dibs.operations.agents.answers import BootAnswer
+    from dibs.operations.claims.answers import ClaimAnswer
     from dibs.operations.core.call import Call
+    from dibs.operations.shared.answers import StateSetAnswer
     from dibs.stores.seam import Store
 
 

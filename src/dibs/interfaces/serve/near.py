@@ -27,7 +27,7 @@ TEMPORARY = "/tmp"  # noqa: S108 - a private folder in it; $TMPDIR may be longer
 LOOK_S = 1.0  # between two looks at whether a request came
 
 
-class Near:
+class SocketPart:
     """The socket, and the watch over its use."""
 
     def __init__(self, app: Application) -> None:

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 def all_of(app: Application) -> list[Part]:
     """The parts of this version, in the order of their start."""
-    from dibs.interfaces.serve.near import Near
+    from dibs.interfaces.serve.near import SocketPart
     from dibs.interfaces.serve.whole_code import WholeCode
     from dibs.server.hook_port.port import HookPort
     from dibs.server.land_loop import LandLoop
     from dibs.server.radar_loop import RadarLoop
     from dibs.server.upkeep_loop import UpkeepLoop
 
-    near, hooks = Near(app), HookPort(app.host)
+    near, hooks = SocketPart(app), HookPort(app.host)
     app.metrics.add("dibs_socket_requests", "Requests through the Unix socket.", lambda: near.port.requests)
     app.metrics.add("dibs_hook_requests", "Calls of clients' hooks that were answered.", lambda: hooks.answered)
     return [near, hooks, UpkeepLoop(app.host), RadarLoop(app.host), LandLoop(app.host), WholeCode()]

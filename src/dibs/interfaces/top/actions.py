@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.audit.answers import EventView, KeptView
     from dibs.interfaces.top.reader import Asker
-    from dibs.interfaces.top.state import State
-    from dibs.operations.core import answers
+    from dibs.interfaces.top.state import FleetState
+    from dibs.operations.claims.answers import ClaimView, WaiterView
 
 LEAST_REASON = 4  # letters
 IN_LOG_MS = 3_000  # for the event of an action
@@ -52,27 +53,27 @@ class Action:
         self.why = why  # must a reason be given?
         self.typed = typed  # what has to be typed, of what cannot be taken back
 
-    def is_proved_by(self, event: answers.EventView) -> bool:
+    def is_proved_by(self, event: EventView) -> bool:
         """Is this the event of what was done?"""
         return event["kind"] in self.proof and (not self.subjects or event["subject"] in self.subjects)
 
 
-def describe(model: Model, kind: str, subject: str, kept: list[answers.KeptView] | None = None) -> Action | None:
+def describe(model: Model, kind: str, subject: str, kept: list[KeptView] | None = None) -> Action | None:
     """An action as it stands now; None if there is nothing to do it to."""
     if kind == "restore":
         return _restore(model, subject, kept or [])
     return _KINDS[kind](model, subject)
 
 
-def _claim_text(claim: answers.ClaimView) -> str:
+def _claim_text(claim: ClaimView) -> str:
     return f"{', '.join(claim['resources'])} (token {claim['token']})"
 
 
-def _gets(blocked: list[answers.WaiterView]) -> str:
+def _gets(blocked: list[WaiterView]) -> str:
     return "gets what it waits for" if len({wait["agent"] for wait in blocked}) == 1 else "get what they wait for"
 
 
-def _names(model: Model, waits: list[answers.WaiterView]) -> str:
+def _names(model: Model, waits: list[WaiterView]) -> str:
     return joined(model.state.name_of(wait["agent"]) for wait in waits)
 
 
@@ -206,7 +207,7 @@ def _cancel(model: Model, identifier: str) -> Action | None:
     )  # fmt: skip
 
 
-def _restore(model: Model, path: str, kept: list[answers.KeptView]) -> Action | None:
+def _restore(model: Model, path: str, kept: list[KeptView]) -> Action | None:
     found = next((one for one in kept if one["path"] == path), None)
     if found is None:
         return None
@@ -244,14 +245,14 @@ def request_id() -> str:
     return f"top-{os.urandom(12).hex()}"
 
 
-def kept_contents(asker: Asker) -> list[answers.KeptView]:
+def kept_contents(asker: Asker) -> list[KeptView]:
     """The contents that can be restored."""
-    found: list[answers.KeptView] = asker.ask("restore", {"list": True})["kept"]
+    found: list[KeptView] = asker.ask("restore", {"list": True})["kept"]
     return found
 
 
 def commit(
-    asker: Asker, state: State, kind: str, subject: str, action: Action, why: str, request: str
+    asker: Asker, state: FleetState, kind: str, subject: str, action: Action, why: str, request: str
 ) -> dict[str, Any]:
     """Read the facts again; do it if they are the same. The answer has `event`, or `changed` and the `action` now."""
     for topic in ("status", "agents", "tasks"):

@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.timer import Timer
 
-    from dibs.interfaces.top.desk import Desk
-    from dibs.interfaces.top.reader import Asker, Reader
+    from dibs.audit.answers import KeptView
+    from dibs.interfaces.top.desk import ActionThread
+    from dibs.interfaces.top.reader import Asker, FeedReader
     from dibs.interfaces.top.rows import Line
-    from dibs.interfaces.top.state import State
-    from dibs.operations.core import answers
+    from dibs.interfaces.top.state import FleetState
 
 SECOND = 1.0
 PAINT_MS = 200  # between two pictures of changes; a key is answered at once
@@ -168,7 +168,9 @@ class Top(App[None]):
         Binding("ctrl+z", "suspend_process", show=False, priority=True),
     ]
 
-    def __init__(self, state: State, desk: Desk, want: Callable[..., None], *, colored: bool = True) -> None:
+    def __init__(
+        self, state: FleetState, desk: ActionThread, want: Callable[..., None], *, colored: bool = True
+    ) -> None:
         super().__init__(ansi_color=True)
         self.state, self.view = state, View(state)
         self._desk, self._want = desk, want
@@ -419,7 +421,7 @@ class Top(App[None]):
         if kept is not None:
             await self._confirm("restore", path, kept, f"nothing is kept of {path}")
 
-    async def _confirm(self, kind: str, subject: str, kept: list[answers.KeptView] | None, otherwise: str) -> None:
+    async def _confirm(self, kind: str, subject: str, kept: list[KeptView] | None, otherwise: str) -> None:
         action = actions.describe(self.view.model, kind, subject, kept)
         if action is None:
             self.tell(otherwise)
@@ -444,7 +446,7 @@ def search_fields(query: str) -> dict[str, str]:
     return {**fields, "text": " ".join(texts)} if texts else fields
 
 
-def show(state: State, reader: Reader, desk: Desk, *, colored: bool) -> int:
+def show(state: FleetState, reader: FeedReader, desk: ActionThread, *, colored: bool) -> int:
     """Show it until the person leaves; the exit code."""
     os.environ.pop("NO_COLOR", None)
     if not colored:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.top.reader import Asker
 
 
-class Desk(threading.Thread):
+class ActionThread(threading.Thread):
     """Does what the person asked for, one after the other. It never keeps `top` from ending."""
 
     def __init__(self, asker: Asker) -> None:

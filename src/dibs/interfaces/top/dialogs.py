@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from dibs.interfaces.top.actions import Action
-    from dibs.interfaces.top.desk import Desk
+    from dibs.interfaces.top.desk import ActionThread
     from dibs.interfaces.top.reader import Asker
-    from dibs.interfaces.top.state import State
+    from dibs.interfaces.top.state import FleetState
 
     Told = Callable[[str | None], None]
 
@@ -113,7 +113,7 @@ class Dialog(Sheet):
         Binding("left", "app.focus_previous", show=False),
     ]
 
-    def __init__(self, desk: Desk, told: Told, title: str, verb: str, fields: dict[str, Field]) -> None:
+    def __init__(self, desk: ActionThread, told: Told, title: str, verb: str, fields: dict[str, Field]) -> None:
         super().__init__()
         self._desk, self._told, self._title, self._fields = desk, told, title, fields
         self._busy = False
@@ -217,7 +217,9 @@ class Dialog(Sheet):
 class Confirm(Dialog):
     """Before an action."""
 
-    def __init__(self, desk: Desk, told: Told, state: State, kind: str, subject: str, action: Action) -> None:
+    def __init__(
+        self, desk: ActionThread, told: Told, state: FleetState, kind: str, subject: str, action: Action
+    ) -> None:
         fields = {"Why": Field()} if action.why else {}
         if action.typed:
             fields["Name"] = Field()
@@ -272,7 +274,7 @@ class Confirm(Dialog):
 class Compose(Dialog):
     """A message to an agent or to all, or a request to a holder. It takes nothing from any agent: Enter sends it."""
 
-    def __init__(self, desk: Desk, told: Told, kind: str, subject: str, title: str) -> None:
+    def __init__(self, desk: ActionThread, told: Told, kind: str, subject: str, title: str) -> None:
         text = "Could you release it soon? " if kind == "ask" else ""
         super().__init__(desk, told, title, "Send", {"Text": Field(text, MESSAGE_CHARS)})
         self._kind, self._subject = kind, subject

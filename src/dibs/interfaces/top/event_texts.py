@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.operations.core import answers
+    from dibs.audit.answers import EventView
 
     Data = dict[str, Any]
 
@@ -26,7 +26,7 @@ CLAIM_WHY = {
 }  # fmt: skip
 
 
-def says(event: answers.EventView) -> str:
+def says(event: EventView) -> str:
     """The text of an event; of an unknown kind, its data."""
     data: Data = event["data"] if isinstance(event.get("data"), dict) else {}
     return _TEXTS.get(event["kind"], _unknown)(data)
@@ -156,7 +156,7 @@ _STYLES: tuple[tuple[tuple[str, ...], str], ...] = (
 )  # fmt: skip
 
 
-def tone(event: answers.EventView) -> str:
+def tone(event: EventView) -> str:
     """The style of an event's kind; most have none."""
     kind = event["kind"]
     if kind == "claim.refused" and event["data"].get("code") == "deadlock":

@@ -12,8 +12,11 @@ from dibs.interfaces.top.words import ALERTS, count, is_name, ms
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.interfaces.top.records import Agent, OpenAlert, TreeRow
-    from dibs.interfaces.top.state import State
-    from dibs.operations.core import answers
+    from dibs.interfaces.top.state import FleetState
+    from dibs.operations.agents.answers import AgentView
+    from dibs.operations.alerts.answers import AlertView
+    from dibs.operations.claims.answers import ClaimView, WaiterView
+    from dibs.operations.tasks.answers import TaskView
 
 STALE_MS = 4 * 3_600_000  # an idea that nobody touched for this long
 LOW_MS = 180_000  # a claim in its last three minutes, and its last quarter, is soon over
@@ -25,15 +28,15 @@ GRAVE = ("silent", "killed")
 class Model:
     """All derived values of one version of the state."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: FleetState) -> None:
         self.state, self.version = state, state.version
         self.claims = list(state.claims.values())
-        self.held_by: dict[str, list[answers.ClaimView]] = {}
+        self.held_by: dict[str, list[ClaimView]] = {}
         for claim in self.claims:
             self.held_by.setdefault(claim["agent"], []).append(claim)
         self.waits = sorted(state.waiting.values(), key=lambda wait: ms(wait["since"]))
         self.wait_of = {wait["agent"]: wait for wait in self.waits}
-        self.blocks: dict[str, list[answers.WaiterView]] = {}
+        self.blocks: dict[str, list[WaiterView]] = {}
         for wait in self.waits:
             for holder in {one["agent"] for one in wait["holders"]}:
                 self.blocks.setdefault(holder, []).append(wait)
@@ -66,7 +69,7 @@ class Model:
     def _is_involved(self, agent: str) -> bool:
         return agent in self.held_by or agent in self.wait_of
 
-    def _shown(self, agent: answers.AgentView) -> str:
+    def _shown(self, agent: AgentView) -> str:
         """The word for an agent: what the server says of it, and whether it waits."""
         identifier = agent["agent"]
         if agent["state"] == "killed":
@@ -137,16 +140,16 @@ class Model:
 
     # --- tasks
 
-    def opened(self, task: answers.TaskView) -> list[str]:
+    def opened(self, task: TaskView) -> list[str]:
         """The tasks before this one that are not complete."""
         known = self.state.tasks
         return [one for one in task.get("after") or () if one in known and known[one]["state"] != "complete"]
 
-    def is_blocked(self, task: answers.TaskView) -> bool:
+    def is_blocked(self, task: TaskView) -> bool:
         """Does a planned task wait for others?"""
         return bool(task.get("waits_for") or self.opened(task))
 
-    def board(self) -> dict[str, list[answers.TaskView]]:
+    def board(self) -> dict[str, list[TaskView]]:
         """The tasks by state, planned ones as ready and blocked; each sorted by priority, then age.
 
         Made once for each change of the tasks: sorting thousands of them takes longer than a picture.
@@ -157,9 +160,9 @@ class Model:
             self.state.board = self.state.task_version, found
         return found
 
-    def _sorted(self) -> dict[str, list[answers.TaskView]]:
+    def _sorted(self) -> dict[str, list[TaskView]]:
         names = ("stopped", "executing", "ready", "blocked", "scoped", "discovery", "complete", "cancelled")
-        found: dict[str, list[answers.TaskView]] = {name: [] for name in names}
+        found: dict[str, list[TaskView]] = {name: [] for name in names}
         for task in self.tasks:
             name: str = "stopped" if task["state"] in STOPPED else task["state"]
             if name == "planned":
@@ -173,7 +176,7 @@ class Model:
         return found
 
 
-def _worst_first(alerts: list[answers.AlertView]) -> list[OpenAlert]:
+def _worst_first(alerts: list[AlertView]) -> list[OpenAlert]:
     """Errors before warnings, new before old; equal ones are one, with how many there are."""
     merged: dict[tuple[str, str, str], OpenAlert] = {}
     for alert in alerts:
@@ -183,7 +186,7 @@ def _worst_first(alerts: list[answers.AlertView]) -> list[OpenAlert]:
     return sorted(merged.values(), key=lambda alert: (alert["severity"] != "error", -ms(alert["since"])))
 
 
-def is_low(claim: answers.ClaimView, now: int) -> bool:
+def is_low(claim: ClaimView, now: int) -> bool:
     """Is a claim soon over: in three minutes, and in the last quarter of its time?"""
     left = ms(claim.get("expires_at")) - now
     return bool(claim.get("expires_at")) and left < LOW_MS and (not claim.get("ttl") or left < 250 * claim["ttl"])
@@ -196,8 +199,8 @@ class Branch:
 
     def __init__(self) -> None:
         self.kids: dict[str, Branch] = {}
-        self.claims: list[answers.ClaimView] = []
-        self.waits: list[answers.WaiterView] = []
+        self.claims: list[ClaimView] = []
+        self.waits: list[WaiterView] = []
 
 
 def tree(model: Model) -> list[TreeRow]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from dibs.interfaces.top.model import Model
     from dibs.interfaces.top.records import Agent, Event, OpenAlert, TreeRow
     from dibs.interfaces.top.rows import Line, Span
-    from dibs.operations.core import answers
+    from dibs.operations.claims.answers import ClaimView
+    from dibs.operations.tasks.answers import TaskView
 
 NAMES = ("Agents", "Held", "Waits", "Tasks", "Log")
 AGENTS, HELD, WAITS, TASKS, LOG = range(5)
@@ -218,7 +219,7 @@ def _held_row(model: Model, row: TreeRow, name: int, columns: int) -> Line:
     )  # fmt: skip
 
 
-def part_left(claim: answers.ClaimView, now: int) -> float:
+def part_left(claim: ClaimView, now: int) -> float:
     """How much of a claim's time is left, from 0 to 1."""
     end = ms(claim["expires_at"])
     whole = claim["ttl"] * 1000 if claim.get("ttl") else end - ms(claim.get("renewed_at") or claim["since"])
@@ -285,7 +286,7 @@ def _task_column(columns: int, name: int) -> int:
     return max(8, columns - name - 30)
 
 
-def task_counts(model: Model, board: dict[str, list[answers.TaskView]]) -> list[str]:
+def task_counts(model: Model, board: dict[str, list[TaskView]]) -> list[str]:
     """The run, and how many tasks are in each state, in two texts."""
     run = model.state.run
     more = "+" if model.state.more.get("tasks") else ""
@@ -306,7 +307,7 @@ def _tasks(model: Model, order: str) -> Sequence[Row]:
         listed.sort(key=lambda one: str(one[1]["created_at"]), reverse=True)
     name = names_width(model)
 
-    def row(one: tuple[str, answers.TaskView]) -> Row:
+    def row(one: tuple[str, TaskView]) -> Row:
         state, task = one
         search = f"{task['id']} {task['title']} {state} {task['state']} {task.get('name') or ''}"
         drawn = partial(_task, model, state, task, name)
@@ -315,7 +316,7 @@ def _tasks(model: Model, order: str) -> Sequence[Row]:
     return Rows(listed, lambda one: str(one[1]["id"]), row)
 
 
-def _task(model: Model, state: str, task: answers.TaskView, name: int, columns: int) -> Line:
+def _task(model: Model, state: str, task: TaskView, name: int, columns: int) -> Line:
     width, now = _task_column(columns, name), model.state.now
     text = plain(task["id"] if task["title"] in {"", task["id"]} else f"{task['id']}  {task['title']}")
     before = model.opened(task) if state == "blocked" else []

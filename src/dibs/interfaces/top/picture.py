@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dibs.interfaces.top.model import Model
     from dibs.interfaces.top.rows import Line, Row, Span
-    from dibs.interfaces.top.state import State
+    from dibs.interfaces.top.state import FleetState
 
 WIDE, TALL = 130, 30  # from this size on all panes are shown
 ROOMY = 100  # columns from which on a title has its count
@@ -73,7 +73,7 @@ def _verdict(model: Model) -> list[Span]:
     return [(f" {word}", f"bold {style}"), (f"  {more}" if more else "", "")]
 
 
-def _place(state: State, columns: int) -> list[Span]:
+def _place(state: FleetState, columns: int) -> list[Span]:
     where = cut(plain(state.workspace), max(8, columns // 5))
     if state.phase == LOST:
         return [(f"{where}  ", ""), ("lost", "bad"), (f" #{state.seq}  as of {words.clock(state.now)} ", "")]
@@ -106,7 +106,7 @@ def _header_wide(model: Model, columns: int) -> list[Line]:
     return [between(left, _place(model.state, columns), columns)]
 
 
-def _lost(state: State, columns: int) -> Line:
+def _lost(state: FleetState, columns: int) -> Line:
     now = clock.store_wall()
     age, next_try = length(now - state.lost_at), max(0, (state.retry_at - now) // 1000)
     text = f" Connection lost: this is {age} old, clocks are stopped, actions are off; next try in {next_try} s."

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
-    from dibs.interfaces.top.state import State
+    from dibs.interfaces.top.state import FleetState
 
 FIRST_EVENTS = 200  # for the first picture
 PAGE_EVENTS = 1_000
@@ -85,10 +85,10 @@ class Asker:
             self._session.close()
 
 
-class Reader(threading.Thread):
+class FeedReader(threading.Thread):
     """Follows the log."""
 
-    def __init__(self, asker: Asker, state: State) -> None:
+    def __init__(self, asker: Asker, state: FleetState) -> None:
         super().__init__(name="dibs-top-reader", daemon=True)
         self._asker, self._state = asker, state
         self.changed: Callable[[], object] = lambda: None  # called by this thread after each change of the state

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from dibs.operations.core import answers
+from dibs.audit.answers import EventView
+from dibs.operations.agents.answers import AgentView
+from dibs.operations.alerts.answers import AlertView
+from dibs.operations.claims.answers import ClaimView, WaiterView  # noqa: TC001 - bases and fields of types
 
 
-class Agent(answers.AgentView):
+class Agent(AgentView):
     """An agent with the word for what it does."""
 
     shown: str
 
 
-class Event(answers.EventView):
+class Event(EventView):
     """An event with its time in ms, and all that it says in small letters, as soon as somebody searched."""
 
     ms: int
     words: NotRequired[str]
 
 
-class OpenAlert(answers.AlertView):
+class OpenAlert(AlertView):
     """Equal alerts as one."""
 
     times: int
@@ -34,6 +37,6 @@ class TreeRow(TypedDict):
     depth: int
     name: str
     path: str
-    claim: NotRequired[answers.ClaimView]
-    wait: NotRequired[answers.WaiterView]
-    waits: list[answers.WaiterView]
+    claim: NotRequired[ClaimView]
+    wait: NotRequired[WaiterView]
+    waits: list[WaiterView]

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.interfaces.top import records
-    from dibs.operations.core import answers
+    from dibs.operations.agents.answers import AgentsAnswer, AgentView
+    from dibs.operations.alerts.answers import AlertsAnswer, AlertView
+    from dibs.operations.claims.answers import ClaimView, StatusAnswer, Undelivered, WaitedForView, WaiterView
+    from dibs.operations.landing.answers import LandingsAnswer, RadarAnswer
+    from dibs.operations.runs.answers import RunProgress, RunView
+    from dibs.operations.tasks.answers import TaskListAnswer, TaskView
 
 KEPT_EVENTS = 6_000  # in memory; older ones are read on demand, by scrolling
 KEPT_RESOURCES = 4 * KEPT_EVENTS
@@ -35,7 +40,7 @@ _AFFECTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-class State:
+class FleetState:
     """Snapshot and events."""
 
     def __init__(self) -> None:
@@ -44,20 +49,20 @@ class State:
         self.workspace = self.me = self.role = ""
         self.may: dict[str, bool] = {}
         self.seq = self.version = 0
-        self.claims: dict[str, answers.ClaimView] = {}
-        self.waiting: dict[str, answers.WaiterView] = {}
-        self.agents: dict[str, answers.AgentView] = {}
-        self.tasks: dict[str, answers.TaskView] = {}
+        self.claims: dict[str, ClaimView] = {}
+        self.waiting: dict[str, WaiterView] = {}
+        self.agents: dict[str, AgentView] = {}
+        self.tasks: dict[str, TaskView] = {}
         self.task_version = 0  # of the tasks alone
-        self.board: tuple[int, dict[str, list[answers.TaskView]]] = (-1, {})  # of which version of the tasks (model.py)
-        self.runs: list[answers.RunView] = []
-        self.run: answers.RunProgress | None = None
-        self.alerts: list[answers.AlertView] = []
-        self.radar: answers.RadarAnswer | None = None  # the last look for conflicts; None: not read yet
-        self.landings: answers.LandingsAnswer | None = None  # the landing queue
+        self.board: tuple[int, dict[str, list[TaskView]]] = (-1, {})  # of which version of the tasks (model.py)
+        self.runs: list[RunView] = []
+        self.run: RunProgress | None = None
+        self.alerts: list[AlertView] = []
+        self.radar: RadarAnswer | None = None  # the last look for conflicts; None: not read yet
+        self.landings: LandingsAnswer | None = None  # the landing queue
         self.warnings: list[str] = []
-        self.undelivered: list[answers.Undelivered] = []  # alerts that the command or webhook did not take
-        self.usage: dict[str, answers.AgentView] = {}
+        self.undelivered: list[Undelivered] = []  # alerts that the command or webhook did not take
+        self.usage: dict[str, AgentView] = {}
         self.more: dict[str, bool] = {}
         self.whole = False  # are the tasks read, too?
         self.events: list[records.Event] = []
@@ -98,7 +103,7 @@ class State:
             self.more[topic] = more
             self.version += 1
 
-    def _take_status(self, answer: answers.StatusAnswer) -> None:
+    def _take_status(self, answer: StatusAnswer) -> None:
         self.claims = {one["claim"]: one for one in answer["claims"]}
         for one in answer["claims"]:
             self.resources[one["claim"]] = one["resources"]
@@ -108,29 +113,29 @@ class State:
         self.warnings = answer.get("warnings") or []
         self.undelivered = answer.get("undelivered") or []
 
-    def _take_agents(self, answer: answers.AgentsAnswer) -> None:
+    def _take_agents(self, answer: AgentsAnswer) -> None:
         self.agents = {one["agent"]: self._with_usage(one) for one in answer["agents"]}
 
-    def _take_usage(self, answer: answers.AgentsAnswer) -> None:
+    def _take_usage(self, answer: AgentsAnswer) -> None:
         self.usage = {one["agent"]: one for one in answer["agents"] if "cpu" in one}
         self.agents = {agent: self._with_usage(one) for agent, one in self.agents.items()}
 
-    def _with_usage(self, agent: answers.AgentView) -> answers.AgentView:
+    def _with_usage(self, agent: AgentView) -> AgentView:
         used = self.usage.get(agent["agent"])
         return {**agent, "cpu": used["cpu"], "memory": used["memory"]} if used else agent
 
-    def _take_tasks(self, answer: answers.TaskListAnswer) -> None:
+    def _take_tasks(self, answer: TaskListAnswer) -> None:
         self.tasks = {one["id"]: one for one in answer["tasks"]}
         self.task_version += 1
         self.whole = True
 
-    def _take_runs(self, answer: tuple[list[answers.RunView], answers.RunProgress | None]) -> None:
+    def _take_runs(self, answer: tuple[list[RunView], RunProgress | None]) -> None:
         self.runs, self.run = answer
 
-    def _take_alerts(self, answer: answers.AlertsAnswer) -> None:
+    def _take_alerts(self, answer: AlertsAnswer) -> None:
         self.alerts = answer["alerts"]
 
-    def _take_worktrees(self, answer: tuple[answers.RadarAnswer, answers.LandingsAnswer]) -> None:
+    def _take_worktrees(self, answer: tuple[RadarAnswer, LandingsAnswer]) -> None:
         self.radar, self.landings = answer
 
     # --- events
@@ -249,9 +254,9 @@ class State:
             self.tasks[subject] = {**task, "state": data.get("to", task["state"])}
             self.task_version += 1
 
-    def _holders(self, agent: str, wanted: list[str]) -> list[answers.WaitedForView]:
+    def _holders(self, agent: str, wanted: list[str]) -> list[WaitedForView]:
         """Other agents' claims that cover what is wanted, as far as the names tell."""
-        holders: list[answers.WaitedForView] = []
+        holders: list[WaitedForView] = []
         for claim in self.claims.values():
             paths = [path for path in claim["resources"] if any(words.touches(path, one) for one in wanted)]
             if paths and claim["agent"] != agent:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from dibs.interfaces.top import records
     from dibs.interfaces.top.model import Model
     from dibs.interfaces.top.rows import Line
-    from dibs.operations.core import answers
+    from dibs.operations.alerts.answers import AlertView
+    from dibs.operations.tasks.answers import TaskDetail
 
 SHOWN = 200  # events; the log has the rest
 LABEL = 11
@@ -33,7 +34,7 @@ class Story:
         self.what = what
         self.kind, _, self.id = what.partition(":")
         self.events: list[records.Event] = []  # that the log has of it
-        self.full: answers.TaskDetail | None = None  # of a task: its notes
+        self.full: TaskDetail | None = None  # of a task: its notes
         self.index = self.top = 0
 
     @property
@@ -205,7 +206,7 @@ def _task(model: Model, story: Story) -> list[Row]:
     return rows
 
 
-def _alert_of(model: Model, identifier: str) -> answers.AlertView | None:
+def _alert_of(model: Model, identifier: str) -> AlertView | None:
     return next((alert for alert in model.state.alerts if alert["id"] == identifier), None)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.interfaces.top.records import OpenAlert
-    from dibs.interfaces.top.state import State
+    from dibs.interfaces.top.state import FleetState
     from dibs.interfaces.top.story import Story
 
 TOAST_MS = 6_000
@@ -29,7 +29,7 @@ TO_PLAN_AGAIN = ("failed", "quarantined", "cancelled")
 class View:
     """What is shown of the state."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: FleetState) -> None:
         self.state = state
         self.pane = AGENTS
         self.index = dict.fromkeys(range(6), 0)

@@ -11,6 +11,7 @@ import time
 from datetime import datetime
 
 from dibs.interfaces.cli.terminal import clean
+from dibs.operations.alerts import kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +22,7 @@ MINUTE, TWO_DAYS = 60, 48  # seconds, hours
 FINE_MINUTES = 5  # below this many, seconds are told with the minutes
 LONGEST = 400  # letters of one text: more than the widest terminal has columns
 
-# Kind of an alert → what people call it.
-ALERTS = {
-    "violation": "Violation", "deadlock": "Deadlock", "silent": "Silent", "dead": "Dead", "hold": "Long hold",
-    "wait": "Long wait", "expired": "Expired", "bypass": "Bypassed", "removed": "Removed",
-    "deploy_stale": "Stale deploy", "deploy_unverified": "Unverified deploy", "poison": "Poison task",
-    "breaker": "Breaker open", "store": "Store", "rules": "Old rules",
-}  # fmt: skip
+ALERTS = {name: kind.label for name, kind in kinds.TABLE.items()}  # kind of an alert → what people call it
 
 
 def plain(text: Any) -> str:

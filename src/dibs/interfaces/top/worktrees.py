@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.interfaces.top.model import Model
     from dibs.interfaces.top.rows import Line
-    from dibs.operations.core import answers
+    from dibs.operations.landing.answers import ComingConflictView, ConflictFileView, LandingsAnswer, LandingView
 
 STORY = "worktrees:"
 WORD = 12  # columns of the word that a line begins with, as those of alerts
@@ -46,17 +46,17 @@ def _line(word: str, text: str, since: str, now: int) -> Row:
     return Row(f"\t{word}", draw, open=STORY, search=f"{word} {text}")
 
 
-def _names(conflict: answers.ComingConflictView) -> str:
+def _names(conflict: ComingConflictView) -> str:
     return f"{conflict['sides'][0]['name']} and {conflict['sides'][1]['name']}"
 
 
-def _pair(conflict: answers.ComingConflictView) -> str:
+def _pair(conflict: ComingConflictView) -> str:
     files = [file["path"] for file in conflict["files"][:FILES]]
     more = conflict["count"] - len(files)
     return f"{_names(conflict)}: {', '.join(files)}{f' and {more} more' if more > 0 else ''} would conflict"
 
 
-def _queue(model: Model, queue: answers.LandingsAnswer) -> str:
+def _queue(model: Model, queue: LandingsAnswer) -> str:
     queued = f"{words.count(queue['queued'], 'branch', 'branches')} queued for {queue['onto']}"
     lander = queue["lander"]
     if lander is None:
@@ -104,7 +104,7 @@ def facts(model: Model) -> list[tuple[str, str, str, str]]:
     return found + [_landing(model, one) for one in queue["landings"]]
 
 
-def _where(file: answers.ConflictFileView, conflict: answers.ComingConflictView) -> str:
+def _where(file: ConflictFileView, conflict: ComingConflictView) -> str:
     if not file["hunks"]:
         return str(file["kind"])
     one, other = (side["name"] for side in conflict["sides"])
@@ -118,7 +118,7 @@ def _span(lines: list[int]) -> str:
     return f"line {first}" if many <= 1 else f"lines {first}-{first + many - 1}"
 
 
-def _landing(model: Model, landing: answers.LandingView) -> tuple[str, str, str, str]:
+def _landing(model: Model, landing: LandingView) -> tuple[str, str, str, str]:
     state = model.state
     tone = {"queued": "wait", "landed": "ok", "refused": "bad"}.get(landing["state"], "dim")
     since = length(state.now - ms(landing.get("decided_at") or landing["at"]))

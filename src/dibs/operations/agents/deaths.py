@@ -1,4 +1,4 @@
-"""Agents found dead: once for each process, with what they held. alerts/kinds.py says who hears of it.
+"""Agents found dead: once for each process, with what they held. alerts/lifecycle.py says who hears of it.
 
 The caller that finds the process gone (a sweep, or a request for what it held) reports it. An agent that called
 `leave`, was killed, or was silent for an hour is not reported; nor is one that held nothing and that no agent

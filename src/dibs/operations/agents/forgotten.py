@@ -12,6 +12,7 @@ from __future__ import annotations
 from dibs.operations.agents.records import agent_key, get_agent, name_key, process_key, subagents_range
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import process_name
+from dibs.operations.messages.records import mailbox_key
 from dibs.operations.runs.run_records import ACTIVE, MAX_RUNS_LISTED, member_key
 from dibs.operations.tasks.records import assigned_to, history_key
 from dibs.stores.seam import prefix_range
@@ -55,7 +56,7 @@ def _is_needed(tx: Transaction, agent: str, same: str) -> bool:
     if tx.scan(1, assigned_to(agent), 1).rows:
         return True
     runs = [row[2]["run"] for row in tx.scan(1, f"runs\t{ACTIVE}\t", MAX_RUNS_LISTED).rows]
-    keys = [f"mb\t{agent}", *[member_key(run, agent) for run in runs]]
+    keys = [mailbox_key(agent), *[member_key(run, agent) for run in runs]]
     ranges = [subagents_range(agent), prefix_range(claim_records.losses_prefix(agent))]
     tx.prefetch(keys, ranges, 1)
     box, *memberships = tx.get_many(keys).values()
@@ -67,7 +68,7 @@ def _forget(tx: Transaction, agent: Agent) -> None:
 
     identifier, process = agent["agent"], agent["process"]
     subscriptions.drop(tx, identifier)
-    keys = [agent_key(identifier), f"mb\t{identifier}", history_key(identifier)]
+    keys = [agent_key(identifier), mailbox_key(identifier), history_key(identifier)]
     if agent["name"] != identifier:
         keys.append(name_key(agent["name"]))
     others = [name_key(other) for other in agent.get("also", ())]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.agents.records import Agent
     from dibs.operations.agents.requests import AgentsRequest, BootRequest, KillRequest, ReviveRequest
+    from dibs.operations.claims.answers import AlertShort
     from dibs.operations.claims.records import Claim
     from dibs.operations.core import paging
     from dibs.operations.core.call import Call, Process
@@ -144,13 +145,15 @@ def _briefing(
     }
 
 
-def _alerts(tx: Transaction, agent: str) -> list[dict[str, Any]]:
-    """The open alerts that concern the agent. Most workspaces have none: then nothing is loaded."""
-    if not tx.fetch([("al\t", "al\n")], 1).rows:
-        return []
-    from dibs.operations.alerts import records
+def _alerts(tx: Transaction, agent: str) -> list[AlertShort]:
+    """The open alerts that concern the agent. Most workspaces have none: then nothing more is loaded."""
+    from dibs.operations.alerts.records import get_alerts
 
-    return records.concerning(tx, agent, MAX_ALERTS_LISTED)
+    if not get_alerts(tx, 1):
+        return []
+    from dibs.operations.alerts import views
+
+    return views.concerning(tx, agent, MAX_ALERTS_LISTED)
 
 
 def _take_on_type(tx: Transaction, agent: Agent, was: str) -> None:

@@ -8,72 +8,90 @@ once more at most for each such death. The lease's id goes with the alert; a rep
 
 from __future__ import annotations
 
-from dibs.operations.alerts import records
-from dibs.operations.alerts.records import DELIVERED, FAILED, PENDING
+from dibs.operations.alerts import views
+from dibs.operations.alerts.records import (
+    DELIVERED,
+    FAILED,
+    due_deliveries,
+    pending_deliveries,
+    put_alert,
+)
 from dibs.operations.core.declare import NEAR, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
+    from dibs.operations.alerts.answers import AlertView, Deliveries
+    from dibs.operations.alerts.records import Alert, Facts
     from dibs.operations.alerts.requests import AlertReportRequest, AlertTakeRequest
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
+
+    class TakenAlert(TypedDict):
+        """An alert that the caller is to deliver."""
+
+        alert: AlertView
+        lease: str
+
 
 LEASE_MS = 60_000  # longer than a process needs for what it takes at once
 MAX_TAKEN = 4  # alerts at once
 MAX_TRIES = 6
 BACKOFF_MS = (5_000, 30_000, 120_000, 600_000, 3_600_000)  # after the first attempt, the second, …
 MAX_PENDING_READ = 512
-QUEUE = "alertout\t"  # index 1
 
 
-def _take(tx: Transaction, call: Call, request: AlertTakeRequest) -> dict[str, Any]:
+def _take(tx: Transaction, call: Call, request: AlertTakeRequest) -> dict[str, list[TakenAlert]]:
     """Take the alerts whose delivery is due."""
-    taken = []
-    for _, _, alert in tx.scan(1, QUEUE, min(request["limit"], MAX_TAKEN), before=f"{QUEUE}{tx.now + 1:015d}").rows:
+    taken: list[TakenAlert] = []
+    for alert in due_deliveries(tx, min(request["limit"], MAX_TAKEN)):
         delivery = alert["delivery"]
+        assert delivery is not None
         if delivery["tries"] >= MAX_TRIES:  # the last process that took it never reported
             _give_up(tx, alert, delivery["why"] or "no process reported that it was delivered")
             continue
-        delivery.update(tries=delivery["tries"] + 1, next=tx.now + LEASE_MS, lease=tx.id())
-        records.put(tx, alert)
-        taken.append({"alert": records.shown(tx, alert), "lease": delivery["lease"]})
+        delivery["tries"] += 1
+        delivery["next"], delivery["lease"] = tx.now + LEASE_MS, tx.id()
+        put_alert(tx, alert)
+        taken.append({"alert": views.shown(tx, alert), "lease": delivery["lease"]})
     return {"taken": taken}
 
 
-def _report(tx: Transaction, call: Call, request: AlertReportRequest) -> dict[str, Any]:
+def _report(tx: Transaction, call: Call, request: AlertReportRequest) -> dict[str, bool]:
     """What became of an attempt; `why` it failed, "" if it did not."""
-    for _, _, record in tx.scan(1, QUEUE, MAX_PENDING_READ).rows:
-        if record["alert"] == request["alert"] and record["delivery"]["lease"] == request["lease"]:
-            delivery = record["delivery"]
-            delivery["why"] = request["why"][:200]
-            if request["why"] and delivery["tries"] >= MAX_TRIES:
+    why = request["why"]
+    for record in pending_deliveries(tx, MAX_PENDING_READ):
+        delivery = record["delivery"]
+        if record["alert"] == request["alert"] and delivery is not None and delivery["lease"] == request["lease"]:
+            delivery["why"] = why[:200]
+            if why and delivery["tries"] >= MAX_TRIES:
                 _give_up(tx, record, delivery["why"])
-            elif request["why"]:
+            elif why:
                 delivery["next"] = tx.now + BACKOFF_MS[min(delivery["tries"], len(BACKOFF_MS)) - 1]
-                records.put(tx, record)
+                put_alert(tx, record)
             else:
                 delivery["state"] = DELIVERED
-                records.put(tx, record)
+                put_alert(tx, record)
             return {"known": True}
     return {"known": False}
 
 
-def _give_up(tx: Transaction, alert: Record, why: str) -> None:
-    alert["delivery"].update(state=FAILED, why=why)
-    records.put(tx, alert)
+def _give_up(tx: Transaction, alert: Alert[Facts], why: str) -> None:
+    delivery = alert["delivery"]
+    assert delivery is not None
+    delivery["state"], delivery["why"] = FAILED, why
+    put_alert(tx, alert)
 
 
-def waiting(tx: Transaction) -> dict[str, int]:
+def waiting(tx: Transaction) -> Deliveries:
     """How many alerts wait to be delivered, and how many could not be; for `status` and `check`."""
-    pending = len(tx.scan(1, QUEUE, MAX_PENDING_READ).rows)
-    failed = sum(1 for one in records.live(tx) if one["delivery"] and one["delivery"]["state"] == FAILED)
-    return {PENDING: pending, FAILED: failed}
+    failed = sum(1 for alert in views.live(tx) if alert["delivery"] and alert["delivery"]["state"] == FAILED)
+    return {"pending": len(pending_deliveries(tx, MAX_PENDING_READ)), "failed": failed}
 
 
-def _is_due(tx: Transaction, call: Call) -> dict[str, Any]:
-    return {"due": bool(tx.scan(1, QUEUE, 1, before=f"{QUEUE}{tx.now + 1:015d}").rows)}
+def _is_due(tx: Transaction, call: Call) -> dict[str, bool]:
+    return {"due": bool(due_deliveries(tx, 1))}
 
 
 IS_DUE = Operation("alert-delivery-due", _is_due, "Is an alert to be delivered now?", sent_by=NEAR, writes=False)

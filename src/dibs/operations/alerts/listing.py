@@ -1,67 +1,69 @@
-"""`alerts` and `alerts ack`: what needs attention, and its acknowledgement. records.py has the story."""
+"""`alerts` and `alerts ack`: what needs attention, and its acknowledgement. lifecycle.py has the story."""
 
 from __future__ import annotations
 
 from dibs.errors import NotFound
-from dibs.operations.alerts import delivery, kinds, records
+from dibs.operations.alerts import delivery, kinds, lifecycle, records, views
 from dibs.operations.core import paging
 from dibs.operations.core.declare import PAGED, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer
+    from dibs.operations.alerts.records import Alert, Facts
     from dibs.operations.alerts.requests import AlertsAckRequest, AlertsRequest
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.core.paging import Section
     from dibs.stores.seam import Transaction
 
 EVERY = "all"
 STATES = (records.OPEN, records.ACKNOWLEDGED, records.CLEARED, EVERY)
 
 
-def _alerts(tx: Transaction, call: Call, request: AlertsRequest) -> dict[str, Any]:
+def _alerts(tx: Transaction, call: Call, request: AlertsRequest) -> AlertsAnswer:
     """Alerts that are not cleared (of a state; all of them), the gravest first; cleared ones by their time."""
     wanted = {"": (records.OPEN, records.ACKNOWLEDGED), EVERY: STATES}.get(request["state"], (request["state"],))
 
-    def fits(alert: Record) -> bool:
+    def fits(alert: Alert[Facts]) -> bool:
         return alert["state"] in wanted and (not request["kind"] or alert["kind"] == request["kind"])
 
-    def fitting(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+    def fitting(rows: list[tuple[str, Alert[Facts]]]) -> list[tuple[str, Alert[Facts]]]:
         return [row for row in rows if fits(row[1])]
 
-    sections: list[Any] = [(paging.KEYS, records.LIVE, fitting)]
+    sections: list[Section] = [(paging.KEYS, records.ALERT_KEYS, fitting)]
     if records.CLEARED in wanted:
-        sections.append((paging.KEYS, records.DONE, fitting))
+        sections.append((paging.KEYS, records.CLEARED_KEYS, fitting))
     page = paging.read(tx, sections, paging.check_limit(request["limit"]), request["after"])
     page.records.sort(key=_order)
     return {
-        "alerts": [records.shown(tx, alert) for alert in page.records],
-        "not_kept": records.dropped(tx),
+        "alerts": [views.shown(tx, alert) for alert in page.records],
+        "not_kept": records.get_counts(tx)["dropped"],
         "deliveries": delivery.waiting(tx),
-        **page.answer(),
+        "more": page.more,
+        "cursor": page.cursor,
     }
 
 
-def _order(alert: Record) -> tuple[Any, ...]:
+def _order(alert: Alert[Facts]) -> tuple[bool, int, bool, int]:
     over = alert["state"] == records.CLEARED
-    return over, -records.RANK[alert["severity"]] if not over else 0, alert["state"] != records.OPEN, alert["raised"]
+    return over, -views.RANK[alert["severity"]] if not over else 0, alert["state"] != records.OPEN, alert["raised"]
 
 
-def _ack(tx: Transaction, call: Call, request: AlertsAckRequest) -> dict[str, Any]:
+def _ack(tx: Transaction, call: Call, request: AlertsAckRequest) -> AlertAckAnswer:
     """Take note of an alert, or of all open ones. The same once more changes nothing."""
     identifier = request["id"]
-    found = records.live(tx)
+    alerts = views.live(tx)
     chosen = [
         alert
-        for alert in found
+        for alert in alerts
         if alert["alert"] == identifier or (identifier == EVERY and alert["state"] == records.OPEN)
     ]
     if not chosen and identifier != EVERY:
         raise NotFound(f"no alert {identifier} is open; `dibs alerts` lists them", id=identifier)
     for alert in chosen:
         if alert["state"] == records.OPEN:
-            records.acknowledge(tx, alert, call.agent, request["why"])
-    return {"alerts": [records.shown(tx, alert) for alert in chosen]}
+            lifecycle.acknowledge(tx, alert, call.agent, request["why"])
+    return {"alerts": [views.shown(tx, alert) for alert in chosen]}
 
 
 OPERATIONS = (
@@ -73,7 +75,7 @@ OPERATIONS = (
         fields=(
             Field("state", "choice", "only alerts in this state (default: open and acknowledged)", default="",
                   choices=STATES),
-            Field("kind", "choice", "only alerts of this kind", default="", choices=kinds.KINDS),
+            Field("kind", "choice", "only alerts of this kind", default="", choices=tuple(kinds.TABLE)),
             *PAGED,
         ),
         answer="AlertsAnswer",

@@ -1,6 +1,6 @@
 """The look for trouble: what no operation comes across by itself. Every sweep does it.
 
-- An alert whose cause is gone is cleared (kinds.py says when).
+- An alert whose cause is gone is cleared (lifecycle.py says when).
 - An agent that is alive, gave no sign for long, and holds what others want: silent. Found from the waiters, so a
   workspace where nobody waits costs nothing.
 - An agent that was active for a while after the rules changed, and was not told.
@@ -13,88 +13,121 @@ Each look is bounded: MAX_OPEN alerts, MAX_WANTING waiters and interests, the ag
 from __future__ import annotations
 
 from dibs.operations.agents.records import get_agent, get_agents
-from dibs.operations.alerts import kinds, records, suspicions
+from dibs.operations.alerts import agent_causes, lifecycle, views
+from dibs.operations.alerts.records import (
+    STORE,
+    alert_key,
+    get_alert,
+    is_about_store,
+    put_suspicion,
+    suspicion_key,
+    suspicions_at_once,
+)
 from dibs.operations.claims import records as claim_records
-from dibs.operations.core.call import due as due_entry
 from dibs.operations.core.call import process_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.operations.agents.records import Agent, Process
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.alerts.records import (
+        Alert,
+        Evidence,
+        F,
+        Facts,
+        SilenceFacts,
+        StoreFacts,
+        Suspicion,
+    )
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
+
+    class StoreState(TypedDict):
+        """What the caller's machine says of the store."""
+
+        fallback: bool  # SQLite replaces a server
+        warnings: list[str]  # what a person should change
+
+    class LookCounts(TypedDict):
+        """What a look did."""
+
+        cleared: int  # alerts
+        suspected: int  # new suspicions
+
 
 MAX_WANTING = 64  # waiters, and as many interests, by whose wishes one look finds silent holders
 RULES_NOTICED = "rules"  # the suspicion that waits for `[alerts] rules` before it is looked into
 
 
-def look(tx: Transaction, call: Call, agents: Sequence[Record], store: dict[str, Any] | None) -> dict[str, int]:
+def look(tx: Transaction, call: Call, agents: Sequence[Agent], store: StoreState | None) -> LookCounts:
     """Clear alerts without a cause, and leave suspicions for what was found; returns how many of each."""
-    done = {"cleared": 0, "found": 0}
+    done: LookCounts = {"cleared": 0, "suspected": 0}
     for alert, why in _over(tx, call, store):
-        records.clear(tx, call, alert, why)
+        lifecycle.clear(tx, call, alert, why)
         done["cleared"] += 1
-    for kind, subject, agent, facts in _found(tx, call, agents, store):
-        if kind == RULES_NOTICED:
-            _notice_rules(tx, call, agent, facts["commits"])
-        else:
-            suspicions.put(tx, kind, subject, agent, event="", **facts)
-        done["found"] += 1
+    for suspicion in _new_suspicions(tx, call, agents, store):
+        is_rules = suspicion["suspicion"] == RULES_NOTICED
+        # It gets some time: an agent whose hooks run is told with its next call.
+        put_suspicion(tx, suspicion, tx.now + call.policy.work["alerts"]["rules"] if is_rules else None)
+        done["suspected"] += 1
     return done
 
 
-def is_due(tx: Transaction, call: Call, agents: Sequence[Record], store: dict[str, Any] | None) -> bool:
+def is_due(tx: Transaction, call: Call, agents: Sequence[Agent], store: StoreState | None) -> bool:
     """Would a look find anything?"""
     if next(_over(tx, call, store), None) is not None:
         return True
-    return next(_found(tx, call, agents, store), None) is not None
+    return next(_new_suspicions(tx, call, agents, store), None) is not None
 
 
-def _over(tx: Transaction, call: Call, store: dict[str, Any] | None) -> Iterator[tuple[Record, str]]:
+def _over(tx: Transaction, call: Call, store: StoreState | None) -> Iterator[tuple[Alert[Facts], str]]:
     """The alerts whose cause is gone, and why."""
-    for alert in records.live(tx):
-        why = _store_is_well(alert, store) or kinds.gone(tx, call, alert)
+    for alert in views.live(tx):
+        why = _store_is_well(alert, store) or lifecycle.gone(tx, call, alert)
         if why:
             yield alert, why
 
 
-def _store_is_well(alert: Record, store: dict[str, Any] | None) -> str:
-    if alert["kind"] != "store" or "lasts" not in alert["facts"] or store is None:
+def _store_is_well(alert: Alert[Facts], store: StoreState | None) -> str:
+    if not is_about_store(alert) or "lasts" not in alert["facts"] or store is None:
         return ""
     if alert["facts"]["lasts"] == "fallback":
         return "" if store["fallback"] else "the server is back"
     return "" if alert["facts"]["lasts"] in store["warnings"] else "the store no longer warns"
 
 
-def _found(
-    tx: Transaction, call: Call, agents: Sequence[Record], store: dict[str, Any] | None
-) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """New trouble: kind, subject, agent, facts. What has an alert already is left out."""
+def _new_suspicions(
+    tx: Transaction, call: Call, agents: Sequence[Agent], store: StoreState | None
+) -> Iterator[Suspicion[Facts]]:
+    """New trouble. What has an alert already is left out."""
     for silent, process, wanted in _silent(tx, call):
-        if _is_new(tx, "silent", silent["agent"]):
+        if get_alert(tx, "silent", silent["agent"]) is None:
             held = claim_records.claims_of(tx, silent["agent"], limit=1)
-            facts = {
-                "since": silent["seen"], "pid": process[3],
-                "commits": [[claim["token"], claim["claim"]] for claim in held[:1]],
-                "resources": list(dict.fromkeys(resource for resource, _ in wanted)),
-                "wanted_by": list(dict.fromkeys(one for _, one in wanted)),
+            evidence = [[claim["token"], claim["claim"]] for claim in held[:1]]
+            facts: SilenceFacts = {
+                "pid": process[3], "resources": list(dict.fromkeys(resource for resource, _ in wanted)),
+                "wanted_by": list(dict.fromkeys(agent for _, agent in wanted)),
             }  # fmt: skip
-            yield "silent", silent["agent"], silent["agent"], facts
+            yield _suspicion("silent", silent["agent"], silent["agent"], silent["seen"], evidence, facts)
     for agent in _on_old_rules(tx, call, agents):
         told = agent.get("rules_at")  # the commit with the event that it was told the rules it goes by
-        commits = [] if told is None else [[told, agent["agent"]]]
-        yield RULES_NOTICED, agent["agent"], agent["agent"], {"commits": commits}
+        evidence = [] if told is None else [[told, agent["agent"]]]
+        yield _suspicion(RULES_NOTICED, agent["agent"], agent["agent"], tx.now, evidence, {})
     for text in store["warnings"] if store is not None and not store["fallback"] else ():
         subject = f"warning:{text[:60]}"
-        if _is_new(tx, "store", subject):
-            yield "store", subject, "", {"warning": text, "lasts": text}
+        if get_alert(tx, STORE, subject) is None:
+            warning: StoreFacts = {"warning": text, "lasts": text}
+            yield _suspicion(STORE, subject, "", tx.now, [], warning)
 
 
-def _is_new(tx: Transaction, kind: str, subject: str) -> bool:
-    return tx.get(records.key_of(kind, subject)) is None
+def _suspicion(kind: str, subject: str, agent: str, since: int, evidence: list[Evidence], facts: F) -> Suspicion[F]:
+    """A suspicion that no event of this commit shows."""
+    return {
+        "suspicion": kind, "subject": subject, "agent": agent, "since": since, "commits": evidence, "told": [],
+        "facts": facts,
+    }  # fmt: skip
 
 
 # --- silent
@@ -105,11 +138,10 @@ def _silent(tx: Transaction, call: Call) -> Iterator[tuple[Agent, Process, list[
     holders = sorted(set(_wanted_holders(tx)))
     if not holders:
         return
-    found = get_agents(tx, holders)
     limit: int = call.policy.work["alerts"]["silent"]
     quiet = [
         (agent, agent["process"])
-        for agent in found.values()
+        for agent in get_agents(tx, holders).values()
         if agent is not None
         and agent["process"] is not None
         and not agent["left"]
@@ -119,28 +151,28 @@ def _silent(tx: Transaction, call: Call) -> Iterator[tuple[Agent, Process, list[
     call.know([process for _, process in quiet])
     for agent, process in quiet:
         if call.alive(process):
-            wanted = kinds.wanted_of(tx, agent["agent"])
+            wanted = agent_causes.wanted_of(tx, agent["agent"])
             if wanted:
                 yield agent, process, wanted
 
 
 def _wanted_holders(tx: Transaction) -> Iterable[str]:
     """The agents that hold what the first waiters and interests want."""
-    found: dict[str, None] = {}
+    holders: dict[str, None] = {}
     for kind in (claim_records.WAITER, claim_records.INTEREST):
         for _, _, place in tx.scan(1, claim_records.index_prefix(kind), MAX_WANTING).rows:
             if place["until"] <= tx.now:
                 continue
             for record in claim_records.overlapping_claims(tx, place["resources"], place["tree"]):
                 if record["until"] > tx.now and record["agent"] != place["agent"]:
-                    found[record["agent"]] = None
-    return found
+                    holders[record["agent"]] = None
+    return holders
 
 
 # --- rules
 
 
-def _on_old_rules(tx: Transaction, call: Call, agents: Sequence[Record]) -> Iterator[Record]:
+def _on_old_rules(tx: Transaction, call: Call, agents: Sequence[Agent]) -> Iterator[Agent]:
     """Agents that were told other rules, and of which this was not noticed yet."""
     if not call.rules:
         return
@@ -150,43 +182,29 @@ def _on_old_rules(tx: Transaction, call: Call, agents: Sequence[Record]) -> Iter
             continue
         if call.facts.get(process_name(agent["process"])) is False:
             continue
-        keys = [records.key_of("rules", agent["agent"]), _rules_key(agent["agent"])]
+        keys = [alert_key(RULES_NOTICED, agent["agent"]), suspicion_key(RULES_NOTICED, agent["agent"])]
         if all(value is None for value in tx.get_many(keys).values()):
             yield agent
 
 
-def _rules_key(agent: str) -> str:
-    return f"{suspicions.FAMILY}\t{RULES_NOTICED}\t{agent}"
-
-
-def _notice_rules(tx: Transaction, call: Call, agent: str, commits: list[list[Any]]) -> None:
-    """It gets some time: an agent whose hooks run is told with its next call."""
-    later = tx.now + call.policy.work["alerts"]["rules"]
-    record = {
-        "suspicion": RULES_NOTICED, "subject": agent, "agent": agent, "since": tx.now, "commits": commits, "told": [],
-        "facts": {},
-    }  # fmt: skip
-    tx.put(_rules_key(agent), record, i2=due_entry(later))
-
-
-def _is_silent(agent: Agent, suspicion: Record) -> bool:
+def _is_silent(agent: Agent, suspicion: Suspicion[Facts]) -> bool:
     """Has the agent done nothing since the suspicion, or is it stopped?"""
     return agent["left"] or agent["killed"] is not None or agent["seen"] <= suspicion["since"]
 
 
-def look_into(tx: Transaction, call: Call, key: str, suspicion: Record) -> bool:
+def look_into(tx: Transaction, call: Call, key: str, suspicion: Suspicion[Facts]) -> bool:
     """A due suspicion: an alert or nothing. Of the rules only if the agent acted since, and was still not told."""
     if suspicion["suspicion"] == RULES_NOTICED:
         agent = get_agent(tx, suspicion["agent"])
         if agent is None or not call.rules or agent.get("rules") == call.rules or _is_silent(agent, suspicion):
             tx.delete(key)
             return False
-    return kinds.look_into(tx, call, key, suspicion)
+    return lifecycle.look_into(tx, call, key, suspicion)
 
 
 def at_once(tx: Transaction, call: Call) -> int:
     """Look into the suspicions that were just left; returns how many alerts that raised."""
     raised = 0
-    for _, key, suspicion in tx.scan(2, "due\t", MAX_WANTING, before=due_entry(suspicions.AT_ONCE + 1)).rows:
+    for key, suspicion in suspicions_at_once(tx, MAX_WANTING):
         raised += look_into(tx, call, key, suspicion)
     return raised

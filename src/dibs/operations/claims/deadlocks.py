@@ -26,9 +26,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from dibs.operations.alerts.answers import CycleStep
     from dibs.operations.claims.records import Claim, Place, Waiter, Want
     from dibs.operations.claims.resources import Mode, Resource
-    from dibs.operations.core.answers import CycleStep
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any, Literal
 
+    from dibs.operations.claims.answers import ClaimAnswer
     from dibs.operations.claims.records import Claim, Interest, Loss, Stored, Waiter, Want
     from dibs.operations.claims.resources import Mode, Resource
-    from dibs.operations.core.answers import ClaimAnswer
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 

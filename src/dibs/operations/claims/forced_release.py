@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.claims.answers import ForcedHolder, KeptContent, ReleaseAnswer
     from dibs.operations.claims.records import Claim
     from dibs.operations.claims.requests import HeldRequest, ReleaseRequest
     from dibs.operations.claims.resources import Resource
-    from dibs.operations.core.answers import ForcedHolder, KeptContent, ReleaseAnswer
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeIs
 
+    from dibs.operations.claims.answers import BlockerView, ClaimAnswer
     from dibs.operations.claims.records import Claim, ClaimTerms, Interest, Stored, Waiter
     from dibs.operations.claims.requests import ClaimRequest
-    from dibs.operations.core.answers import BlockerView, ClaimAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
+    from dibs.operations.claims.answers import GrantView, ReleaseAnswer, RenewAnswer
     from dibs.operations.claims.grants import Pending
     from dibs.operations.claims.records import Claim, Loss
     from dibs.operations.claims.requests import ReleaseRequest, RenewRequest
     from dibs.operations.claims.resources import Resource
-    from dibs.operations.core.answers import GrantView, ReleaseAnswer, RenewAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Fetched, Range, Transaction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.operations.agents import presence
-from dibs.operations.alerts import records as alert_records
+from dibs.operations.alerts import views as alert_views
 from dibs.operations.claims import endings, records, resources, views
 from dibs.operations.core import paging
 from dibs.operations.core.call import iso
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.alerts.records import Alert, Facts
     from dibs.operations.claims.records import Claim, Stored, Waiter
     from dibs.operations.claims.requests import StatusRequest
     from dibs.operations.claims.resources import Resource
@@ -74,29 +75,27 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> dict[str, An
     parts["agents"] = page("agents", lambda at: presence.listed(tx, call, count, at))
     parts["tasks"] = page("tasks", lambda at: paging.read(tx, [(1, place, at_work)], count, at))
     found = {name: [] if one is None else one.records for name, one in parts.items()}
-    alerts = [] if request["resources"] or request["after"] else alert_records.live(tx)
+    alerts = [] if request["resources"] or request["after"] else alert_views.live(tx)
     return {
         "claims": [views.held(tx, claim) for claim in sorted(found["claims"], key=lambda claim: claim["token"])],
         "waiting": [_waits(tx, one) for one in sorted(found["waiting"], key=lambda waiter: waiter["ticket"])],
         "agents": [presence.shown(tx, call, agent) for agent in found["agents"]],
         "tasks": [lifecycle.shown(tx, task) for task in found["tasks"]],
-        "alerts": [alert_records.short(tx, alert) for alert in alerts[:MAX_ALERTS]],
+        "alerts": [alert_views.short(tx, alert) for alert in alerts[:MAX_ALERTS]],
         "alert_count": len(alerts),
         **_undelivered(alerts),
         **paging.together(parts),
     }
 
 
-def _undelivered(alerts: list[Record]) -> dict[str, Any]:
+def _undelivered(alerts: Sequence[Alert[Facts]]) -> dict[str, Any]:
     """The alerts whose last delivery failed, and why; nothing where there is none."""
-    undelivered = [alert for alert in alerts if alert["delivery"] and alert["delivery"]["why"]]
-    if not undelivered:
-        return {}
     shown = [
-        {"id": alert["alert"], "kind": alert["kind"], **alert_records.delivery_of(alert)}
-        for alert in undelivered[:MAX_ALERTS]
+        {"id": alert["alert"], "kind": alert["kind"], **alert_views.delivery_of(alert["delivery"])}
+        for alert in alerts
+        if alert["delivery"] and alert["delivery"]["why"]
     ]
-    return {"undelivered": shown}
+    return {"undelivered": shown[:MAX_ALERTS]} if shown else {}
 
 
 def _on(tx: Transaction, wanted: Sequence[Resource]) -> list[Stored]:

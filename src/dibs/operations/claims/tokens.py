@@ -11,9 +11,9 @@ from dibs.operations.core.declare import Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.operations.claims.answers import AskAnswer, ConfirmAnswer
     from dibs.operations.claims.records import Claim, InterestRequest
     from dibs.operations.claims.requests import AskRequest, ConfirmRequest
-    from dibs.operations.core.answers import AskAnswer, ConfirmAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction

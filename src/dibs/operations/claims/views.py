@@ -10,9 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dibs.operations.claims.answers import BlockerView, ClaimView
     from dibs.operations.claims.records import Claim, Holding, Want
     from dibs.operations.claims.resources import Resource
-    from dibs.operations.core.answers import BlockerView, ClaimView
     from dibs.stores.seam import Transaction
 
 # What ends a claim before its deadline, by what made it (`by`) or by its own field `ends`.

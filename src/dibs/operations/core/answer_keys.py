@@ -1,4 +1,4 @@
-"""The keys of each answer, for help and docstrings. Made by `make generate` from answers.py, whose import is dear."""
+"""The keys of each answer, for help and docstrings. Made by `make generate` from answers, whose import is dear."""
 
 KEYS = {
     "AckAnswer": "message; sometimes path",

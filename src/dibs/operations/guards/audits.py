@@ -126,7 +126,7 @@ def _news(tx: Transaction, call: Call) -> dict[str, Any]:
     Showing the rules is the acknowledgement: it is recorded here, and the model need not confirm.
     """
     agent = registered_agent(tx, call.agent)
-    news: list[dict[str, Any]] = []
+    news = []
     for key, message in mailbox.deliverable(tx, call.agent)[0]:
         mailbox.mark_shown(tx, key, message)
         news.append(mailbox.shown(tx, message))

@@ -396,10 +396,10 @@ def settle(tx: Transaction, call: Call, tree: str, names: Iterable[str]) -> None
     """Settle these paths: an agent decided what they should contain. Their alerts end with it."""
     for name in names:
         if tx.get(_key(tree, name)) is not None:
-            from dibs.operations.alerts import kinds
+            from dibs.operations.alerts import lifecycle
 
             tx.delete(_key(tree, name))
-            kinds.recheck(tx, call, "violation", _subject(tree, name))
+            lifecycle.recheck(tx, call, "violation", _subject(tree, name))
 
 
 def accept(tx: Transaction, call: Call, identifier: str) -> str:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.claims.answers import ClaimAnswer
     from dibs.operations.claims.records import Claim, InterestRequest, Stored
-    from dibs.operations.core.answers import ClaimAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.operations.guards.requests import EditRequest

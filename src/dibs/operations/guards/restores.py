@@ -105,10 +105,10 @@ def _restore(tx: Transaction, call: Call, request: RestoreTakeRequest) -> Any:
         _tell(tx, call, owner, record)
     changes.settle(tx, call, tree, [record["path"]])
     if record.get("ledger") and not record.get("restored"):
-        from dibs.operations.alerts import kinds
+        from dibs.operations.alerts import lifecycle
 
         kept_contents.keep(tx, call, {**record, "restored": True})
-        kinds.note_restored(tx, call, record["ledger"])
+        lifecycle.note_restored(tx, call, record["ledger"])
     undo = ""
     if now and now != record["blob"]:
         undo = f"v{tx.id()}"

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, TypedDict
 
+    from dibs.operations.claims.answers import BlockerView
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.answers import BlockerView
     from dibs.operations.core.call import Call
     from dibs.operations.guards.requests import CommandRequest
     from dibs.operations.guards.shared_tree import Concern, UnfinishedWork

@@ -19,27 +19,43 @@ from dibs.errors import Invalid, NotFound, Quota, from_parts
 from dibs.operations.agents import names
 from dibs.operations.agents.records import AGENT_KEYS, agent_key, get_agents
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import OF_TYPE, check_text, due, lineage_of
+from dibs.operations.core.call import OF_TYPE, check_text, lineage_of
 from dibs.operations.core.policy import WORK
 from dibs.operations.messages import mailbox
+from dibs.operations.messages.records import (
+    addressed,
+    get_kept,
+    get_mailbox,
+    get_mailboxes,
+    put_kept,
+    stamp_of,
+    type_of,
+)
 from dibs.operations.tasks.lifecycle import check_word
 from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Mapping, Sequence
+    from typing import NotRequired, TypedDict
 
     from dibs.errors import DibsError
     from dibs.operations.agents.records import Agent
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
     from dibs.operations.core.long_jobs import Job
-    from dibs.stores.seam import Transaction
+    from dibs.operations.messages.records import KeptMessage, Letter, Mailbox
+    from dibs.stores.seam import Json, Transaction
+
+    class Recipients(TypedDict):
+        """Who got a message, as its record for replies has it."""
+
+        to: list[str]
+        spec: NotRequired[str]
 
     class BroadcastJob(Job):
         """`send`: copies of a message for all fitting agents."""
 
-        message: Record
+        message: Letter
         to: str  # `all`, or a type
         type: str  # "" for all
         later: bool  # it is kept for later agents of the type
@@ -54,6 +70,7 @@ ALL = "all"
 RECORDS_PER_COPY = 3  # the message, the mailbox, the event
 AGENTS_PER_TRIP = 100
 MAX_MESSAGES_KEPT = 100  # for later agents of one type
+MAX_MESSAGES_READ = 2 * MAX_MESSAGES_KEPT  # expired ones among them
 
 
 def is_for_many(to: str) -> bool:
@@ -61,9 +78,7 @@ def is_for_many(to: str) -> bool:
     return to == ALL or to.startswith(OF_TYPE)
 
 
-def send(
-    tx: Transaction, call: Call, to: str, message: Record, *, later: bool
-) -> tuple[dict[str, Any], Record] | DibsError:
+def send(tx: Transaction, call: Call, to: str, message: Letter, *, later: bool) -> tuple[Json, Recipients] | DibsError:
     """Leave copies for all fitting agents. Returns a part of the answer and the recipients, or the refusal."""
     kind = check_text(to.removeprefix(OF_TYPE), "to") if to != ALL else ""
     if to != ALL and not kind:
@@ -80,8 +95,8 @@ def send(
     jobs = long_jobs.begin(tx, job)
     if "error" in job["answer"]:
         return from_parts(job["answer"]["error"])
-    known = {"to": [], "spec": to} if jobs or later else {"to": list(job["names"])}
-    return long_jobs.with_jobs(_answer(job), jobs), known
+    recipients: Recipients = {"to": [], "spec": to} if jobs or later else {"to": list(job["names"])}
+    return long_jobs.with_jobs(_answer(job), jobs), recipients
 
 
 def step(tx: Transaction, job: BroadcastJob, room: int) -> int:
@@ -91,7 +106,7 @@ def step(tx: Transaction, job: BroadcastJob, room: int) -> int:
         low, high = prefix_range(AGENT_KEYS)
         low = f"{agent_key(job['after'])}{AFTER_KEY}" if job["after"] else low
         page = tx.fetch([(low, high)], max(1, min(AGENTS_PER_TRIP, (room - used) // (1 + RECORDS_PER_COPY))))
-        agents: list[Record] = [agent for _, agent in page.rows]
+        agents: list[Agent] = [agent for _, agent in page.rows]
         copies = _leave(tx, job, _fitting(tx, job, agents))
         used += len(agents) + RECORDS_PER_COPY * copies
         more = page.truncated
@@ -104,10 +119,10 @@ def step(tx: Transaction, job: BroadcastJob, room: int) -> int:
     return max(used, room)
 
 
-def _fitting(tx: Transaction, job: BroadcastJob, agents: Sequence[Record]) -> list[str]:
+def _fitting(tx: Transaction, job: BroadcastJob, agents: Sequence[Agent]) -> list[str]:
     """The recipients among these: not the sender, not an agent that left or was killed, nor a subagent of one."""
     above = sorted({name for agent in agents for name in lineage_of(agent["agent"])[:-1]})
-    killed = {name for name, found in get_agents(tx, above).items() if found is not None and found["killed"]}
+    killed = {name for name, agent in get_agents(tx, above).items() if agent is not None and agent["killed"]}
     killed |= {agent["agent"] for agent in agents if agent["killed"]}
     return [
         agent["agent"]
@@ -123,7 +138,7 @@ def _fitting(tx: Transaction, job: BroadcastJob, agents: Sequence[Record]) -> li
 
 def _leave(tx: Transaction, job: BroadcastJob, wanted: Sequence[str]) -> int:
     """Leave a copy for each of these that has room; returns how many."""
-    boxes = boxes_of(tx, wanted)
+    boxes = get_mailboxes(tx, wanted)
     reached = [name for name in wanted if not is_full(boxes[name], job["by"], job["limits"])]
     for name in reached:
         post(tx, boxes[name], job["message"], name, job["request"])
@@ -141,7 +156,7 @@ def _close(tx: Transaction, job: BroadcastJob) -> None:
         return
     if job["wanted"]:
         tx.append("call.refused", job["by"], "send", {"code": "quota"})
-        box = mailbox.mailbox(tx, job["wanted"])
+        box = get_mailbox(tx, job["wanted"])
         long_jobs.refuse(job, no_room(tx, job["by"], job["wanted"], box, job["limits"]))
     else:
         whom = f"agent of type {job['type']}" if job["type"] else "other agent"
@@ -150,38 +165,32 @@ def _close(tx: Transaction, job: BroadcastJob) -> None:
         long_jobs.refuse(job, NotFound(text, to=whom))
 
 
-def _answer(job: BroadcastJob) -> dict[str, Any]:
+def _answer(job: BroadcastJob) -> Json:
     """The job's part of the answer: a limited list of names, and the total."""
-    found = {"to": list(job["names"]), "count": job["done"]}
+    answer: Json = {"to": list(job["names"]), "count": job["done"]}
     if job["full"]:
-        found["full"] = list(job["full"])
+        answer["full"] = list(job["full"])
     if job["later"]:
-        found["later"] = True
-    return found
+        answer["later"] = True
+    return answer
 
 
-def post(tx: Transaction, box: Record, message: Record, to: str, request: Any = None) -> None:
+def post(tx: Transaction, box: Mailbox, message: Letter, to: str, request: list[str] | None = None) -> None:
     """One copy, with its event."""
-    mailbox.put_in(tx, box, {**message, "to": to})
-    said = {"id": message["message"], "type": message["type"], **({"request": request} if request else {})}
-    tx.append("message.posted", message["from"], to, said)
+    mailbox.put_in(tx, box, addressed(message, to))
+    data = {"id": message["message"], "type": message["type"], **({"request": request} if request else {})}
+    tx.append("message.posted", message["from"], to, data)
 
 
 # --- room
 
 
-def boxes_of(tx: Transaction, names: Sequence[str]) -> dict[str, Record]:
-    """The mailboxes of these agents."""
-    values = tx.get_many([f"mb\t{name}" for name in names])
-    return {name: values[f"mb\t{name}"] or mailbox.new_box() for name in names}
-
-
-def is_full(box: Record, sender: str, limits: dict[str, Any]) -> bool:
+def is_full(box: Mailbox, sender: str, limits: Mapping[str, int]) -> bool:
     """Does this mailbox take no more from this sender?"""
-    return bool(box["count"] >= limits["inbox"] or box["from"].get(sender, 0) >= limits["from_one"])
+    return box["count"] >= limits["inbox"] or box["from"].get(sender, 0) >= limits["from_one"]
 
 
-def no_room(tx: Transaction, sender: str, recipient: str, box: Record, limits: dict[str, Any]) -> Quota:
+def no_room(tx: Transaction, sender: str, recipient: str, box: Mailbox, limits: Mapping[str, int]) -> Quota:
     """Why this mailbox takes no more from this sender."""
     mine, name = box["from"].get(sender, 0), names.name_of(tx, recipient)
     if mine >= limits["from_one"]:
@@ -196,25 +205,20 @@ def no_room(tx: Transaction, sender: str, recipient: str, box: Record, limits: d
 # --- for later agents
 
 
-def _keep(tx: Transaction, call: Call, to: str, kind: str, message: Record) -> Quota | None:
+def _keep(tx: Transaction, call: Call, to: str, kind: str, message: Letter) -> Quota | None:
     """Keep a message for later agents of a type; or refuse."""
     if to == ALL:
         raise Invalid("later: for one agent, by the id that it will have, or for type:T", field="later")
     check_word(kind, "to")
-    kept = _kept_for(tx, kind)
-    if len([one for _, one in kept if one["until"] > tx.now]) >= MAX_MESSAGES_KEPT:
+    rows = get_kept(tx, kind, MAX_MESSAGES_READ)
+    if len([kept for _, kept in rows if kept["until"] > tx.now]) >= MAX_MESSAGES_KEPT:
         text = f"{MAX_MESSAGES_KEPT} messages are kept for agents of type {kind} already; some must expire first."
         tx.append("call.refused", call.agent, "send", {"code": "quota"})
         return Quota(text, what=f"messages for later agents of type {kind}", limit=MAX_MESSAGES_KEPT)
-    stamp = max(tx.now, 1 + max([int(key.split("\t")[2]) for key, _ in kept], default=0))
-    record = {**message, "given": 0}
-    tx.put(f"ml\t{kind}\t{stamp:015d}\t{message['message']}", record, i2=due(message["until"]))
+    stamp = max(tx.now, 1 + max([stamp_of(key) for key, _ in rows], default=0))
+    put_kept(tx, kind, stamp, {**message, "given": 0})
     tx.append("message.posted", call.agent, to, {"id": message["message"], "type": message["type"]})
     return None
-
-
-def _kept_for(tx: Transaction, kind: str) -> list[tuple[str, Record]]:
-    return tx.fetch([prefix_range(f"ml\t{kind}\t")], 2 * MAX_MESSAGES_KEPT).rows
 
 
 def take_on_type(tx: Transaction, agent: Agent, was: str) -> None:
@@ -231,18 +235,19 @@ def take_on_type(tx: Transaction, agent: Agent, was: str) -> None:
     since = agent.get("heard", {}).get(agent["type"], 0)
     coming = [
         (key, kept)
-        for key, kept in _kept_for(tx, agent["type"])
+        for key, kept in get_kept(tx, agent["type"], MAX_MESSAGES_READ)
         if kept["at"] > since and kept["until"] > tx.now and kept["from"] != agent["agent"]
     ]
     if not coming:
         return
     agent["heard"] = {**agent.get("heard", {}), agent["type"]: tx.now}
-    box = mailbox.mailbox(tx, agent["agent"])
+    box = get_mailbox(tx, agent["agent"])
     for key, kept in coming:
         if is_full(box, kept["from"], WORK["messages"]):
             continue
-        post(tx, box, {name: value for name, value in kept.items() if name != "given"}, agent["agent"])
-        tx.put(key, {**kept, "given": kept["given"] + 1}, i2=due(kept["until"]))
+        letter: Json = {name: value for name, value in kept.items() if name != "given"}
+        post(tx, box, letter, agent["agent"])
+        put_kept(tx, agent["type"], stamp_of(key), {**kept, "given": kept["given"] + 1})
 
 
 def parts(tx: Transaction, agent: Agent, kind: str) -> None:
@@ -251,10 +256,10 @@ def parts(tx: Transaction, agent: Agent, kind: str) -> None:
         agent["heard"] = {**agent.get("heard", {}), kind: tx.now - 1}
 
 
-def lapse(tx: Transaction, key: str, message: Record) -> None:
+def lapse(tx: Transaction, key: str, message: KeptMessage) -> None:
     """A kept message expires. A sender that wanted an acknowledgement is told if no agent got it."""
     tx.delete(key)
-    kind, sender = key.split("\t")[1], message["from"]
+    kind, sender = type_of(key), message["from"]
     data = {"from": sender, "delivery": message["given"]}
     tx.append("message.expired", f"{OF_TYPE}{kind}", message["message"], data)
     if message.get("again") and not message["given"]:

@@ -13,29 +13,32 @@ from __future__ import annotations
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.agents import names
 from dibs.operations.agents.records import get_agent, get_agents, registered_agent
-from dibs.operations.core.call import MAX_ID, check_agent_id, due, lineage_of, within
+from dibs.operations.core.call import MAX_ID, check_agent_id, lineage_of, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.messages import broadcasts
+from dibs.operations.messages.records import get_mailboxes, get_sent, put_sent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.messages.answers import SendAnswer
+    from dibs.operations.messages.broadcasts import Recipients
+    from dibs.operations.messages.records import Letter, SentMessage
     from dibs.operations.messages.requests import SendRequest
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 MAX_PAYLOAD_CHARS = 16 * 1024  # a longer payload belongs into a file or a state document
 OTHER_SIDE = "-"
 
 
-def _send(tx: Transaction, call: Call, request: SendRequest) -> Any:
+def _send(tx: Transaction, call: Call, request: SendRequest) -> SendAnswer | DibsError:
     """Leave a message for each recipient."""
     reply = request["reply"]
     limits = call.policy.work["messages"]
-    message = _message(tx, call, request["text"], request["type"], request["payload"])
+    letter = _letter(tx, call, request["text"], request["type"], request["payload"])
     life = limits["life"] if request["expires"] is None else request["expires"]
     origin = _origin(tx, reply)
     if origin is not None and not _is_party(tx, call, origin):
@@ -43,89 +46,94 @@ def _send(tx: Transaction, call: Call, request: SendRequest) -> Any:
         return Forbidden(
             f"{reply} is another agent's conversation: only its sender and its recipients may reply.", message_id=reply
         )
-    identifier = f"m{tx.id()}"
-    message.update(message=identifier, until=tx.now + life, thread=identifier)
+    letter["until"] = tx.now + life
     if origin is not None:
-        message.update(thread=origin["thread"], reply_to=reply)
+        letter["thread"], letter["reply_to"] = origin["thread"], reply
     if request["ack"]:
-        message["again"] = limits["visibility"]
+        letter["again"] = limits["visibility"]
     many = _spec(call, request["to"], origin)
     if many:
-        sent = broadcasts.send(tx, call, many, message, later=request["later"])
+        sent = broadcasts.send(tx, call, many, letter, later=request["later"])
     else:
-        sent = _to_few(tx, call, request["to"], origin, message, later=request["later"])
+        sent = _to_few(tx, call, request["to"], origin, letter, later=request["later"])
     if isinstance(sent, NotFound):  # nothing was written
         raise sent
     if isinstance(sent, DibsError):
         return sent
-    answer, known = sent
+    answer, recipients = sent
     until = tx.now + max(life, limits["life"])
-    known.update({"thread": message["thread"], "from": call.agent, "until": until})
-    tx.put(f"mt\t{identifier}", known, i2=due(until))
-    return {"message": identifier, "thread": message["thread"], **answer}
+    message, thread = letter["message"], letter["thread"]
+    put_sent(tx, message, {**recipients, "thread": thread, "from": call.agent, "until": until})
+    whole: Json = {"message": message, "thread": thread, **answer}
+    typed: SendAnswer = whole
+    return typed
 
 
-def _spec(call: Call, to: str, origin: Record | None) -> str:
+def _spec(call: Call, to: str, origin: SentMessage | None) -> str:
     """`all` or a type, if that is meant: also by a reply to the other side of such a message."""
     if to == OTHER_SIDE and origin is not None and origin.get("spec") and within(origin["from"], call.agent):
-        return str(origin["spec"])
+        return origin["spec"]
     return to if broadcasts.is_for_many(to) else ""
 
 
 def _to_few(
-    tx: Transaction, call: Call, to: str, origin: Record | None, message: Record, *, later: bool
-) -> tuple[dict[str, Any], Record] | DibsError:
+    tx: Transaction, call: Call, to: str, origin: SentMessage | None, letter: Letter, *, later: bool
+) -> tuple[Json, Recipients] | DibsError:
     """Leave copies for one agent, or for the other side. Returns a part of the answer and the recipients."""
     limits = call.policy.work["messages"]
     wanted = _to_come(tx, to) if later else _recipients(tx, call, to, origin)
-    boxes = broadcasts.boxes_of(tx, wanted)
+    boxes = get_mailboxes(tx, wanted)
     reached = [name for name in wanted if not broadcasts.is_full(boxes[name], call.agent, limits)]
     if not reached:
         tx.append("call.refused", call.agent, "send", {"code": "quota"})
         return broadcasts.no_room(tx, call.agent, wanted[0], boxes[wanted[0]], limits)
     for name in reached:
-        broadcasts.post(tx, boxes[name], message, name, ["send", call.request] if call.request else None)
-    answer: dict[str, Any] = {"to": reached, "count": len(reached)}
+        broadcasts.post(tx, boxes[name], letter, name, ["send", call.request] if call.request else None)
+    answer: Json = {"to": reached, "count": len(reached)}
     if len(reached) < len(wanted):
         answer["full"] = [name for name in wanted if name not in reached]
     return answer, {"to": reached}
 
 
-def _is_party(tx: Transaction, call: Call, origin: Record) -> bool:
+def _is_party(tx: Transaction, call: Call, origin: SentMessage) -> bool:
     """Did this caller, or one of its subagents, send or get that message?"""
-    if any(within(one, call.agent) for one in [origin["from"], *origin["to"]]):
+    if any(within(agent, call.agent) for agent in [origin["from"], *origin["to"]]):
         return True
     spec = origin.get("spec", "")
     return spec == broadcasts.ALL or bool(spec and registered_agent(tx, call.agent)["type"] == spec[5:])
 
 
-def _message(tx: Transaction, call: Call, text: str, type: str, payload: Any) -> Record:
-    """What is sent, checked, and not yet addressed."""
+def _letter(tx: Transaction, call: Call, text: str, type: str, payload: Json) -> Letter:
+    """What is sent, checked, and not yet addressed; its own thread."""
     if not text.strip() and payload is None:
         raise Invalid("say something: a text or a payload", field="text")
     kind = type or "message"
     if not kind.isprintable() or " " in kind or len(kind) > MAX_ID // 4:
         raise Invalid(f"type: at most {MAX_ID // 4} characters without blanks, not {kind[:60]!r}", field="type")
-    message: Record = {"from": call.agent, "type": kind, "text": text, "data": {}, "at": tx.now}
+    identifier = f"m{tx.id()}"
+    letter: Letter = {
+        "message": identifier, "from": call.agent, "type": kind, "text": text, "data": {}, "at": tx.now,
+        "thread": identifier,
+    }  # fmt: skip
     if payload is not None:
-        message["payload"] = payload
-    return message
+        letter["payload"] = payload
+    return letter
 
 
-def _origin(tx: Transaction, reply: str) -> Record | None:
+def _origin(tx: Transaction, reply: str) -> SentMessage | None:
     """What is known about the message that this one answers."""
     if not reply:
         return None
-    known: Record | None = tx.get(f"mt\t{reply}") if reply.isalnum() else None
-    if known is None or known["until"] <= tx.now:
+    sent = get_sent(tx, reply) if reply.isalnum() else None
+    if sent is None or sent["until"] <= tx.now:
         raise NotFound(f"there is no message {reply} that could be answered", message_id=reply)
-    return known
+    return sent
 
 
 # --- for whom it is
 
 
-def _recipients(tx: Transaction, call: Call, to: str, origin: Record | None) -> list[str]:
+def _recipients(tx: Transaction, call: Call, to: str, origin: SentMessage | None) -> list[str]:
     """The recipients, in order of their ids; at least one."""
     if to == OTHER_SIDE:
         if origin is None:
@@ -160,8 +168,8 @@ def _known(tx: Transaction, agent: str) -> str:
 def _still_there(tx: Transaction, wanted: Sequence[str]) -> list[str]:
     """The agents among these that have not left and were not killed, nor an ancestor of theirs; at least one."""
     known = get_agents(tx, sorted({name for agent in wanted for name in lineage_of(agent)}))
-    killed = {name for name, found in known.items() if found is not None and found["killed"]}
-    there = [agent for agent in wanted if (found := known[agent]) is not None and not found["left"]]
+    killed = {name for name, record in known.items() if record is not None and record["killed"]}
+    there = [agent for agent in wanted if (record := known[agent]) is not None and not record["left"]]
     there = [agent for agent in there if killed.isdisjoint(lineage_of(agent))]
     if not there:
         text = "none of its recipients is here any more; `dibs agents` lists all agents"

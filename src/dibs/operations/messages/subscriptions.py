@@ -17,15 +17,42 @@ from dibs.errors import Invalid, NotFound, Quota
 from dibs.operations.core import json_values, paging
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.messages import mailbox
+from dibs.operations.messages.records import (
+    delete_subscriber,
+    delete_subscriptions,
+    get_mailbox,
+    get_mailboxes,
+    get_subscribers,
+    get_subscriptions,
+    put_subscriber,
+    put_subscriptions,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Mapping, Sequence
+    from typing import TypedDict
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.messages.answers import EmitAnswer, SubscribeAnswer, SubscriptionsAnswer
+    from dibs.operations.messages.records import Sender, Subscriptions
     from dibs.operations.messages.requests import EmitRequest, SubscribeRequest, SubscriptionsRequest
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
+
+    Event = Mapping[str, Json]  # an event of the log, opened
+
+    class EventText(Sender):
+        """What a message about events says."""
+
+        text: str
+        data: dict[str, Json]
+
+    class Delivery(TypedDict):
+        """What became of a delivery of events."""
+
+        subscriptions: Subscriptions  # with the new cursor
+        held: bool  # the inbox has no room for all of them
+
 
 MAX_DATA_CHARS = 16 * 1024  # as of a message's payload
 MAX_KIND_CHARS = 100
@@ -41,7 +68,7 @@ MESSAGE_PREFIX = "message."
 # --- emit
 
 
-def _emit(tx: Transaction, call: Call, request: EmitRequest) -> dict[str, Any]:
+def _emit(tx: Transaction, call: Call, request: EmitRequest) -> EmitAnswer:
     """Put an event into the log."""
     from dibs.operations.core import events  # only here: state documents load this file too, and need no table
 
@@ -49,10 +76,10 @@ def _emit(tx: Transaction, call: Call, request: EmitRequest) -> dict[str, Any]:
     _check_kind(kind, "kind")
     if kind.startswith((*events.families(), STATE_PREFIX)):  # an agent's own kind must not look like one of dibs'
         raise Invalid(f"kind: names that begin with {kind[: _end(kind)]} are dibs' own; use another.", field="kind")
-    said = {"data": request["data"]}
+    body = {"data": request["data"]}
     if call.request:
-        said["request"] = ["emit", call.request]
-    tx.append(EMITTED, call.agent, kind, said)
+        body["request"] = ["emit", call.request]
+    tx.append(EMITTED, call.agent, kind, body)
     tell(tx, kind)
     return {"event": kind}
 
@@ -71,31 +98,27 @@ def _check_kind(kind: str, field: str) -> None:
 def tell(tx: Transaction, kind: str, subject: str = "") -> None:
     """An event was committed: wake the subscribers that wait for messages. `kind` "state" is a document's change."""
     kinds = ["state.set"] if kind == "state" else [kind, EMITTED]
-    keys = {*kinds, *[f"{name[:end]}*" for name in kinds for end in range(len(name) + 1)]}
+    things = {*kinds, *[f"{name[:end]}*" for name in kinds for end in range(len(name) + 1)]}
     if kind == "state":
-        keys.add(f"{STATE_PREFIX}{subject}")
-    found = tx.fetch([(f"sk\t{what}\t", f"sk\t{what}\n") for what in sorted(keys)], MAX_SUBSCRIBERS_WOKEN).rows
-    agents = sorted({key.rpartition("\t")[2] for key, _ in found})
-    boxes = tx.get_many([f"mb\t{agent}" for agent in agents])
-    for box in boxes.values():
-        if box is not None:
-            mailbox.wake(tx, box)
+        things.add(f"{STATE_PREFIX}{subject}")
+    for box in get_mailboxes(tx, get_subscribers(tx, things, MAX_SUBSCRIBERS_WOKEN)).values():
+        mailbox.wake(tx, box)
 
 
 # --- subscribe
 
 
-def _subscribe(tx: Transaction, call: Call, request: SubscribeRequest) -> Any:
+def _subscribe(tx: Transaction, call: Call, request: SubscribeRequest) -> SubscribeAnswer | Quota:
     """Start or end a subscription."""
     what = request["what"]
     what = _check_what(what)
-    known = _record(tx, call.agent)
+    known = get_subscriptions(tx, call.agent)
     if request["off"]:
         if known is None or what not in known["what"]:
             raise NotFound(f"you do not subscribe to {what}; `dibs subscriptions` lists your subscriptions.", what=what)
         del known["what"][what]
-        _keep(tx, known)
-        tx.delete(f"sk\t{what}\t{call.agent}")
+        put_subscriptions(tx, known)
+        delete_subscriber(tx, what, call.agent)
         tx.append("event.unsubscribed", call.agent, what, {})
         return {"subscription": what, "cursor": known["cursor"], "off": True}
     head = tx.tail().seq
@@ -108,8 +131,8 @@ def _subscribe(tx: Transaction, call: Call, request: SubscribeRequest) -> Any:
             text = f"you have {MAX_SUBSCRIPTIONS} subscriptions already; {end_one}"
             return Quota(text, what="subscriptions of one agent", limit=MAX_SUBSCRIPTIONS)
         known["what"][what] = head
-        _keep(tx, known)
-        tx.put(f"sk\t{what}\t{call.agent}", {})
+        put_subscriptions(tx, known)
+        put_subscriber(tx, what, call.agent)
         tx.append("event.subscribed", call.agent, what, {"cursor": head})
     return {"subscription": what, "cursor": max(known["cursor"], known["what"][what])}
 
@@ -125,47 +148,34 @@ def _check_what(what: str) -> str:
     return what
 
 
-def _record(tx: Transaction, agent: str) -> Record | None:
-    found: Record | None = tx.get(f"su\t{agent}")
-    return found
-
-
-def _keep(tx: Transaction, known: Record) -> None:
-    """Write an agent's subscriptions under a new version: a delivery that was prepared before is void."""
-    known["version"] = tx.id()
-    if known["what"]:
-        tx.put(f"su\t{known['agent']}", known)
-    else:
-        tx.delete(f"su\t{known['agent']}")
-
-
-def _subscriptions(tx: Transaction, call: Call, request: SubscriptionsRequest) -> dict[str, Any]:
+def _subscriptions(tx: Transaction, call: Call, request: SubscriptionsRequest) -> SubscriptionsAnswer:
     """The caller's subscriptions, each with its first event."""
-    known = _record(tx, call.agent)
-    found = [] if known is None else sorted(known["what"].items())
+    known = get_subscriptions(tx, call.agent)
+    rows = [] if known is None else sorted(known["what"].items())
     through = known["cursor"] if known is not None else tx.tail().seq
-    page = paging.listed(found, lambda one: str(one[0]), paging.check_limit(request["limit"]), request["after"])
+    page = paging.listed(rows, lambda row: str(row[0]), paging.check_limit(request["limit"]), request["after"])
     return {
         "subscriptions": [{"subscription": what, "cursor": max(through, since)} for what, since in page.records],
         "through": through,
-        **page.answer(),
+        "more": page.more,
+        "cursor": page.cursor,
     }
 
 
 def drop(tx: Transaction, agent: str) -> None:
     """End all subscriptions of an agent that will not come back."""
-    known = _record(tx, agent)
+    known = get_subscriptions(tx, agent)
     if known is not None:
         for what in known["what"]:
-            tx.delete(f"sk\t{what}\t{agent}")
+            delete_subscriber(tx, what, agent)
             tx.append("event.unsubscribed", agent, what, {})
-        tx.delete(f"su\t{agent}")
+        delete_subscriptions(tx, agent)
 
 
 # --- delivery: for the door that reads the log
 
 
-def wants(known: Record, event: dict[str, Any]) -> bool:
+def wants(known: Subscriptions, event: Event) -> bool:
     """Does any of an agent's subscriptions fit this event of the log?"""
     kind, subject, seq = event["kind"], event["subject"], event["seq"]
     if kind.startswith(MESSAGE_PREFIX):
@@ -181,48 +191,53 @@ def _fits(what: str, kind: str, subject: str) -> bool:
     return what == kind or (kind == EMITTED and subject == what)
 
 
-def pending(tx: Transaction, call: Call) -> Record | None:
+def pending(tx: Transaction, call: Call) -> Subscriptions | None:
     """The caller's subscriptions, with the cursor; None if there are none, or nothing new is in the log."""
     if not call.agent:
         from dibs.operations.agents.speech import name_caller
 
         name_caller(tx, call)
-    known = _record(tx, call.agent)
+    known = get_subscriptions(tx, call.agent)
     return known if known is not None and known["cursor"] < tx.tail().seq else None
 
 
 def deliver(
-    tx: Transaction, call: Call, known: Record, events: Sequence[dict[str, Any]], through: int, first: int
-) -> Record | None:
+    tx: Transaction, call: Call, known: Subscriptions, events: Sequence[Event], through: int, first: int
+) -> Delivery | None:
     """Put these events into the inbox and move the cursor to `through`.
 
     `known` is what the door saw, `first` the first event that the log still has after its cursor. None if another
-    process delivered or subscribed meanwhile; else the new record, with `held` if the inbox has no room for all.
+    process delivered or subscribed meanwhile.
     """
-    now = _record(tx, call.agent)
+    now = get_subscriptions(tx, call.agent)
     if now is None or now["version"] != known["version"]:
         return None
-    news = [(event["seq"] - 1, _told(event)) for event in events]
+    news: list[tuple[int, EventText]] = [(event["seq"] - 1, _text_of(event)) for event in events]
     if first > now["cursor"] + 1:
         news.insert(0, (now["cursor"], _gap(now["cursor"] + 1, first - 1)))
     limits = call.policy.work["messages"]
-    box = mailbox.mailbox(tx, call.agent)
+    box = get_mailbox(tx, call.agent)
     held = False
-    for before, message in news:
+    for before, content in news:
         if box["count"] >= limits["inbox"] // 2:  # the other half is for messages of agents
             held, through = True, before
             break
-        message.update(message=f"m{tx.id()}", to=call.agent, type="event", at=tx.now, until=tx.now + limits["life"])
-        mailbox.put_in(tx, box, message)
-        said = {"id": message["message"], "type": "event"}
-        tx.append("message.posted", message["from"], call.agent, said)
+        identifier, until = f"m{tx.id()}", tx.now + limits["life"]
+        mailbox.put_in(
+            tx, box,
+            {
+                "message": identifier, "to": call.agent, "from": content["from"], "type": "event",
+                "text": content["text"], "data": content["data"], "at": tx.now, "until": until,
+            },
+        )  # fmt: skip
+        tx.append("message.posted", content["from"], call.agent, {"id": identifier, "type": "event"})
     if through > now["cursor"]:
         now["cursor"] = through
-        _keep(tx, now)
-    return {**now, "held": held}
+        put_subscriptions(tx, now)
+    return {"subscriptions": now, "held": held}
 
 
-def _told(event: dict[str, Any]) -> Record:
+def _text_of(event: Event) -> EventText:
     """An event as a message from the agent that caused it."""
     own = event["kind"] == EMITTED
     kind, data = (event["subject"], event["data"]["data"]) if own else (event["kind"], event["data"])
@@ -231,11 +246,11 @@ def _told(event: dict[str, Any]) -> Record:
     line = kind if own else f"{kind} {' '.join(event['subject'][:MAX_TEXT_CHARS].split())}"
     if data not in (None, {}):
         line = f"{line}: {text[:MAX_TEXT_CHARS]}{'…' if len(text) > MAX_TEXT_CHARS else ''}"
-    found = {"kind": kind, "subject": event["subject"], "seq": event["seq"], "data": None if cut else data, **cut}
-    return {"from": event["agent"] or "dibs", "text": line, "data": found}
+    known = {"kind": kind, "subject": event["subject"], "seq": event["seq"], "data": None if cut else data, **cut}
+    return {"from": event["agent"] or "dibs", "text": line, "data": known}
 
 
-def _gap(first: int, last: int) -> Record:
+def _gap(first: int, last: int) -> EventText:
     text = (
         f"Events {first} to {last} were dropped from the log before they could be delivered to you. What you subscribe "
         "to may have been among them: look at the present state."

@@ -13,41 +13,38 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound, Quota
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import ANYWHERE, PERSON, Field, Operation
-from dibs.stores.seam import prefix_range
+from dibs.operations.oversight.records import delete_settlement, get_settlement, get_settlements, put_settlement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dibs.operations.core.call import Call, Record
+    from dibs.audit.answers import CheckSettleAnswer, SettledView
+    from dibs.operations.core.call import Call
     from dibs.operations.oversight.requests import CheckSettleRequest
     from dibs.stores.seam import Transaction
 
-KEY = "cs"
 MAX_SETTLED = 1_000  # at a time; who accepts more than this does not want the check
 MAX_WHAT_CHARS = 200
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
-def _settle(tx: Transaction, call: Call, request: CheckSettleRequest) -> Any:
+def _settle(tx: Transaction, call: Call, request: CheckSettleRequest) -> CheckSettleAnswer | Quota:
     """Accept a finding, or take that back."""
     what, why = request["what"], request["why"]
     what = _name(tx, what)
-    key = f"{KEY}\t{what}"
-    known: Record | None = tx.get(key)
+    known = get_settlement(tx, what)
     if request["undo"]:
         if known is None:
             raise NotFound(f"{what} is not settled; `dibs check --verbose` lists what is.", what=what)
-        tx.delete(key)
+        delete_settlement(tx, what)
         tx.append("audit.unsettled", call.agent, what, {"why": why} if why else {})
         return {"settled": what, "undone": True}
     if not why:
         raise Invalid("why: say why this is accepted; `dibs check` shows the reason.", field="why")
-    if known is None and len(tx.fetch([prefix_range(f"{KEY}\t")], MAX_SETTLED).rows) >= MAX_SETTLED:
+    if known is None and len(get_settlements(tx, MAX_SETTLED)) >= MAX_SETTLED:
         tx.append("call.refused", call.agent, "check settle", {"code": "quota"})
         text = f"{MAX_SETTLED} findings are settled already; take one back with --undo."
         return Quota(text, what="settled findings", limit=MAX_SETTLED)
-    tx.put(key, {"what": what, "why": why, "by": call.agent, "at": tx.now})
+    put_settlement(tx, {"what": what, "why": why, "by": call.agent, "at": tx.now})
     tx.append("audit.settled", call.agent, what, {"why": why})
     return {"settled": what, "undone": False, "why": why}
 
@@ -67,15 +64,15 @@ def _name(tx: Transaction, what: str) -> str:
     return text
 
 
-def settled(tx: Transaction) -> dict[str, dict[str, Any]]:
+def settled(tx: Transaction) -> dict[str, SettledView]:
     """Everything that is settled, by name."""
     return {
         record["what"]: {"why": record["why"], "agent": record["by"], "at": iso(tx, record["at"])}
-        for _, record in tx.fetch([prefix_range(f"{KEY}\t")], MAX_SETTLED).rows
+        for record in get_settlements(tx, MAX_SETTLED)
     }
 
 
-def _listed(tx: Transaction, call: Call) -> dict[str, Any]:
+def _listed(tx: Transaction, call: Call) -> dict[str, dict[str, SettledView]]:
     return {"settled": settled(tx)}
 
 

@@ -6,12 +6,15 @@ It only reads, each part up to a limit; `cut` names the parts that have more.
 from __future__ import annotations
 
 from dibs.operations.agents import presence, roles
-from dibs.operations.alerts import delivery, records
+from dibs.operations.alerts import delivery
+from dibs.operations.alerts import views as alert_views
 from dibs.operations.claims import endings, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import AGENT, ANYWHERE, PERSON, Operation
-from dibs.operations.oversight import settlements, trials
+from dibs.operations.messages.records import SUBSCRIBER_KEYS, subscription_of
+from dibs.operations.oversight import settlements
+from dibs.operations.oversight.records import get_trial
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.records import dependent_range, end_of, get_tasks, in_state, task_of, with_defaults
@@ -19,12 +22,112 @@ from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
+    from dibs.audit.answers import SettledView
     from dibs.operations.agents.records import Agent
-    from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Transaction
+    from dibs.operations.alerts.answers import AlertView, Deliveries
+    from dibs.operations.claims.answers import ClaimView
+    from dibs.operations.claims.records import Claim, Waiter
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Json, Transaction
+
+    class ClaimFacts(ClaimView):
+        """A claim, and its age."""
+
+        held: float  # seconds
+        gone: bool  # its process is
+
+    class WaitFacts(TypedDict):
+        """An agent that waits for a claim."""
+
+        agent: str
+        resources: list[str]
+        since: str
+
+    class SubscriptionFacts(TypedDict):
+        """What an agent subscribes to."""
+
+        what: str
+        agent: str
+
+    class TrialFacts(TypedDict):
+        """The last test with many agents."""
+
+        what: str
+        agents: int
+        edits: int
+        lost: int
+        clean: bool
+        seconds: float  # that it took
+        version: str
+        store: str
+        by: str
+        at: str
+        ago: float  # seconds
+
+    class RunFacts(TypedDict):
+        """An active run."""
+
+        run: str
+        coordinator: str
+
+    class TaskFacts(TypedDict):
+        """A quarantined task."""
+
+        task: str
+        title: str
+        failures: int
+        losses: int
+
+    class FailedTask(TypedDict):
+        """A task that failed for good."""
+
+        task: str
+        blocked: list[str]  # open tasks that come after it
+
+    class ChangeFacts(TypedDict):
+        """A change to a file under its holder, that is not settled."""
+
+        id: str
+        path: str
+        tree: str
+        holder: str
+        agent: str
+        how: str
+        kept: bool  # what was overwritten is
+        grade: str
+        suspects: list[str]
+
+    class DeployFacts(TypedDict):
+        """The last deploy to a target."""
+
+        target: str
+        at: str
+        agent: str
+        commit: str
+        result: str
+        unsynced: bool
+
+    class Snapshot(TypedDict):
+        """What the audit of a workspace looks at."""
+
+        agents: list[Json]  # as `agents` shows them, with `rank`, `seen_ago` in seconds, and `files`
+        claims: list[ClaimFacts]
+        waiting: list[WaitFacts]
+        subscriptions: list[SubscriptionFacts]
+        alerts: list[AlertView]
+        deliveries: Deliveries
+        settled: dict[str, SettledView]
+        test: TrialFacts | None
+        runs: list[RunFacts]
+        quarantined: list[TaskFacts]
+        failed: list[FailedTask]
+        unsettled: list[ChangeFacts]
+        deploys: list[DeployFacts]
+        events: int  # the number of the last one
+        cut: list[str]  # parts that have more
+
 
 MOST = 1_000  # agents, claims, waiters, quarantined tasks, unsettled paths, targets
 MAX_SUBSCRIPTIONS = 5_000
@@ -33,17 +136,17 @@ MAX_FAILED, MAX_USERS = 200, 20  # failed tasks that are looked at, and tasks af
 RANGES = 50  # asked for at once
 
 
-def _read(tx: Transaction, call: Call) -> dict[str, Any]:
+def _read(tx: Transaction, call: Call) -> Snapshot:
     """Everything, in one snapshot."""
     cut: list[str] = []
 
-    def scanned(index: str, name: str) -> list[Any]:
+    def scanned(index: str, name: str) -> list[Json]:
         page = tx.scan(1, index, MOST)
         if page.truncated:
             cut.append(name)
         return [record for _, _, record in page.rows]
 
-    def fetched(prefix: str, name: str, limit: int = MOST) -> list[tuple[str, Any]]:
+    def fetched(prefix: str, name: str, limit: int = MOST) -> list[tuple[str, Json]]:
         page = tx.fetch([prefix_range(prefix)], limit)
         if page.truncated:
             cut.append(name)
@@ -52,21 +155,22 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
     page = presence.listed(tx, call, MOST, "")
     if page.more:
         cut.append("agents")
-    found = scanned(claim_records.index_prefix(claim_records.CLAIM), "claims")
-    claims: list[Claim] = [claim for claim in found if claim["until"] > tx.now]
+    stored: list[Claim] = scanned(claim_records.index_prefix(claim_records.CLAIM), "claims")
+    claims = [claim for claim in stored if claim["until"] > tx.now]
     gone = {claim["claim"] for claim in endings.gone(tx, call, claims)}
-    places = scanned(claim_records.index_prefix(claim_records.WAITER), "waiting")
+    places: list[Waiter] = scanned(claim_records.index_prefix(claim_records.WAITER), "waiting")
     waiting = [place for place in places if place["until"] > tx.now]
-    subscribers = [key.split("\t")[1:] for key, _ in fetched("sk\t", "subscriptions", MAX_SUBSCRIPTIONS)]
+    subscribers = [subscription_of(key) for key, _ in fetched(SUBSCRIBER_KEYS, "subscriptions", MAX_SUBSCRIPTIONS)]
     return {
         "agents": [_agent(tx, call, agent) for agent in page.records],
         "claims": [_claim(tx, claim, gone) for claim in claims],
         "waiting": [
-            {"agent": one["agent"], "resources": resources.shown(one["resources"]), "since": iso(tx, one["since"])}
-            for one in waiting
+            {"agent": place["agent"], "resources": resources.shown(place["resources"]),
+             "since": iso(tx, place["since"])}
+            for place in waiting
         ],
         "subscriptions": [{"what": what, "agent": agent} for what, agent in subscribers],
-        "alerts": [records.shown(tx, alert) for alert in records.live(tx)],
+        "alerts": [alert_views.shown(tx, alert) for alert in alert_views.live(tx)],
         "deliveries": delivery.waiting(tx),
         "settled": settlements.settled(tx),
         "test": _test(tx),
@@ -78,16 +182,16 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
         "failed": _failed(tx, scanned(in_state(lifecycle.FAILED), "tasks")),
         "unsettled": _unsettled(tx, fetched("vu\t", "violations")),
         "deploys": [
-            {"target": key.partition("\t")[2], "at": iso(tx, one["at"]), "agent": one["agent"], "commit": one["commit"],
-             "result": one["result"], "unsynced": bool(one.get("unsynced"))}
-            for key, one in fetched("d\t", "deploys")
+            {"target": key.partition("\t")[2], "at": iso(tx, deploy["at"]), "agent": deploy["agent"],
+             "commit": deploy["commit"], "result": deploy["result"], "unsynced": bool(deploy.get("unsynced"))}
+            for key, deploy in fetched("d\t", "deploys")
         ],
         "events": tx.tail().seq,
         "cut": cut,
     }  # fmt: skip
 
 
-def _agent(tx: Transaction, call: Call, agent: Agent) -> dict[str, Any]:
+def _agent(tx: Transaction, call: Call, agent: Agent) -> Json:
     role = roles.of(call, agent, who=agent["agent"])[0]
     is_person = agent.get("kind") == PERSON
     rank = roles.rank_of(call, role) if role else PERSON if is_person else AGENT
@@ -97,17 +201,17 @@ def _agent(tx: Transaction, call: Call, agent: Agent) -> dict[str, Any]:
     return shown
 
 
-def _claim(tx: Transaction, claim: Claim, gone: set[str]) -> dict[str, Any]:
+def _claim(tx: Transaction, claim: Claim, gone: set[str]) -> ClaimFacts:
     held = (tx.now - claim["since"]) / 1000
     return {**views.held(tx, claim), "held": held, "gone": claim["claim"] in gone}
 
 
-def _task(stored: Record) -> dict[str, Any]:
+def _task(stored: Json) -> TaskFacts:
     task = with_defaults(stored)
     return {"task": task["task"], "title": task["title"], "failures": task["failures"], "losses": task["losses"]}
 
 
-def _failed(tx: Transaction, tasks: list[Record]) -> list[dict[str, Any]]:
+def _failed(tx: Transaction, tasks: list[Json]) -> list[FailedTask]:
     """The tasks that failed for good, each with some of the open tasks that come after it."""
     names = [task["task"] for task in tasks[:MAX_FAILED]]
     users: dict[str, list[str]] = {name: [] for name in names}
@@ -117,28 +221,28 @@ def _failed(tx: Transaction, tasks: list[Record]) -> list[dict[str, Any]]:
             users[task_of(key)].append(end_of(key))
     wanted = list(dict.fromkeys(user for some in users.values() for user in some[:MAX_USERS]))
     after = get_tasks(tx, wanted) if wanted else {}
-    open_ = {name for name, one in after.items() if one is not None and one["state"] not in lifecycle.FINAL_STATES}
+    open_ = {name for name, task in after.items() if task is not None and task["state"] not in lifecycle.FINAL_STATES}
     return [{"task": name, "blocked": [user for user in some if user in open_]} for name, some in users.items()]
 
 
-def _test(tx: Transaction) -> dict[str, Any] | None:
-    found = trials.last(tx)
-    if found is None:
+def _test(tx: Transaction) -> TrialFacts | None:
+    trial = get_trial(tx)
+    if trial is None:
         return None
-    return {**{key: one for key, one in found.items() if key != "at"}, "at": iso(tx, found["at"]),
-            "ago": max(0, tx.now - found["at"]) / 1000}  # fmt: skip
+    facts: Json = {**trial, "at": iso(tx, trial["at"]), "ago": max(0, tx.now - trial["at"]) / 1000}
+    typed: TrialFacts = facts
+    return typed
 
 
-def _unsettled(tx: Transaction, rows: list[tuple[str, Any]]) -> list[dict[str, Any]]:
+def _unsettled(tx: Transaction, rows: list[tuple[str, Json]]) -> list[ChangeFacts]:
     """The paths that were changed under their holder, and are not settled, with the changes."""
-    wanted = [(key, one) for key, one in rows if one["until"] > tx.now]
-    ids = list(dict.fromkeys(change for _, one in wanted for change in one["ids"]))[:MOST]
-    found = tx.get_many([f"v\t{change}" for change in ids])
+    ids = list(dict.fromkeys(change for _, path in rows if path["until"] > tx.now for change in path["ids"]))[:MOST]
+    changes = tx.get_many([f"v\t{change}" for change in ids])
     return [
-        {"id": one["violation"], "path": one["path"], "tree": one["tree"], "holder": one["holder"],
-         "agent": one["by"], "how": one["how"], "kept": bool(one["blob"]), "grade": one.get("grade", ""),
-         "suspects": one["suspects"]}
-        for one in found.values() if one is not None
+        {"id": change["violation"], "path": change["path"], "tree": change["tree"], "holder": change["holder"],
+         "agent": change["by"], "how": change["how"], "kept": bool(change["blob"]), "grade": change.get("grade", ""),
+         "suspects": change["suspects"]}
+        for change in changes.values() if change is not None
     ]  # fmt: skip
 
 

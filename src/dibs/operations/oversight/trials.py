@@ -7,32 +7,26 @@ one is kept as a record, so that it outlives the log's retention; each has its e
 from __future__ import annotations
 
 from dibs.operations.core.declare import AGENT, NEAR, Field, Operation
+from dibs.operations.oversight.records import get_trial, put_trial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
     from dibs.operations.oversight.requests import TestRecordRequest
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
-KEY = "ct"
 MANY = 10  # agents: as many as show what two or three do not
 
 
-def _record(tx: Transaction, call: Call, request: TestRecordRequest) -> dict[str, Any]:
+def _record(tx: Transaction, call: Call, request: TestRecordRequest) -> dict[str, str]:
     """Keep the result of a test. A small test does not replace a large one."""
-    known = last(tx)
-    if known is None or request["agents"] >= MANY or known["agents"] < MANY:
-        tx.put(KEY, {**request, "by": call.agent, "at": tx.now})
-    tx.append("audit.tested", call.agent, request["what"], {key: one for key, one in request.items() if key != "what"})
+    last = get_trial(tx)
+    if last is None or request["agents"] >= MANY or last["agents"] < MANY:
+        trial: Json = {**request, "by": call.agent, "at": tx.now}
+        put_trial(tx, trial)
+    data = {name: value for name, value in request.items() if name != "what"}
+    tx.append("audit.tested", call.agent, request["what"], data)
     return {"recorded": request["what"]}
-
-
-def last(tx: Transaction) -> Record | None:
-    """The last test, if there was one."""
-    found: Record | None = tx.get(KEY)
-    return found
 
 
 RECORD = Operation(

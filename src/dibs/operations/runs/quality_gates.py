@@ -13,7 +13,6 @@ from dibs.operations.core.policy import MAX_DURATION_MS, MINUTE
 from dibs.operations.runs import run_records, run_views
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, QUARANTINED
 from dibs.operations.tasks.records import get_results
-from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,10 +95,10 @@ def _has_agents(view: View) -> str:
 
 
 def _inboxes(view: View) -> str:
-    from dibs.operations.messages import mailbox
+    from dibs.operations.messages.records import get_mailbox
 
     room = view.call.policy.work["messages"]["inbox"]
-    full = [one["agent"] for one in view.members if mailbox.mailbox(view.tx, one["agent"])["count"] >= room]
+    full = [one["agent"] for one in view.members if get_mailbox(view.tx, one["agent"])["count"] >= room]
     return f"no room in the inbox of {_some(full)}" if full else ""
 
 
@@ -119,9 +118,11 @@ def _orphans(view: View) -> str:
 
 
 def _messages(view: View) -> str:
+    from dibs.operations.messages.records import messages_of
+
     late = []
     for member in view.members:
-        for _, message in view.tx.fetch([prefix_range(f"m\t{member['agent']}\t")], MAX_MESSAGES_READ).rows:
+        for message in messages_of(view.tx, member["agent"], MAX_MESSAGES_READ):
             again = message.get("again", 0)
             if again and message["at"] + MAX_SILENT_PERIODS * again <= view.tx.now:
                 late.append(f"{message['message']} to {message['to']}")

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.alerts.watch import StoreState
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.operations.upkeep.requests import UpkeepDueRequest, UpkeepRequest
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Fetched, Json, Transaction
 
 DUE_PER_CALL = 8  # due records, after an agent's call
 DUE_PER_SWEEP = 256  # due records, in one `sweep` transaction
@@ -40,6 +41,7 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
     done["looked_at"] = len(page.rows)
     if not page.rows:
         return done
+    from dibs.operations.alerts.records import is_suspicion
     from dibs.operations.claims import waiters
 
     freed: list[Any] = []
@@ -63,7 +65,7 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
             claim_records.remove(tx, record)
             tx.append("interest.ended", record["agent"], record["interest"], {"why": "lapsed"})
             done["interests"] += 1
-        elif "suspicion" in record:
+        elif is_suspicion(record):
             from dibs.operations.alerts import watch
 
             done["alerts"] += watch.look_into(tx, call, key, record)
@@ -78,7 +80,7 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
     return done
 
 
-def _other(tx: Transaction, key: str, record: Record) -> bool:
+def _other(tx: Transaction, key: str, record: Json) -> bool:
     """Handle a due record that is neither claim, waiter nor interest: each family has its own end.
 
     Returns whether that is done; a large run goes in parts.
@@ -101,9 +103,9 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
 
         broadcasts.lapse(tx, key, record)
     elif family == "ac":
-        from dibs.operations.alerts import records
+        from dibs.operations.alerts import lifecycle
 
-        records.forget(tx, key)
+        lifecycle.forget(tx, key)
     elif family == "rp":
         from dibs.operations.landing import conflicts
 
@@ -125,7 +127,7 @@ def _upkeep(tx: Transaction, call: Call, request: UpkeepRequest) -> dict[str, An
     return _one_sweep(tx, call, request["store"])
 
 
-def _one_sweep(tx: Transaction, call: Call, store: dict[str, Any] | None) -> dict[str, Any]:
+def _one_sweep(tx: Transaction, call: Call, store: StoreState | None) -> dict[str, Any]:
     """End and forget what is due, in one transaction; `store`: what the caller's machine says of the store."""
     from dibs.operations.alerts import watch
     from dibs.operations.tasks import due_tasks, old_tasks
@@ -150,7 +152,7 @@ def _one_sweep(tx: Transaction, call: Call, store: dict[str, Any] | None) -> dic
     return {"swept": done, "more": more or (due == "sealed" and not done["sealed"]), "prune": prune}
 
 
-def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> tuple[bool, list[Record]]:
+def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> tuple[bool, list[Agent]]:
     """End the claims of agents whose process is gone, up to DUE_PER_SWEEP.
 
     Returns whether there may be more, and the agents that were looked at.

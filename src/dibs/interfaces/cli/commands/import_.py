@@ -48,7 +48,9 @@ def run(arguments: list[str]) -> int:
     timeout = durations.parse(wanted, "timeout") / 1000 if wanted else None
     dry = bool(words.fields.get("dry_run"))
     try:
-        with scripts.Desk(folder, words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE"), timeout) as desk:
+        with scripts.Registrar(
+            folder, words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE"), timeout
+        ) as desk:
             work = _uninstall if words.fields.get("uninstall") else _import
             report = work(desk, dry=dry)
     except OSError as error:
@@ -60,7 +62,7 @@ def run(arguments: list[str]) -> int:
     return NO if report["conflicts"] else YES
 
 
-def _import(desk: scripts.Desk, *, dry: bool) -> dict[str, Any]:
+def _import(desk: scripts.Registrar, *, dry: bool) -> dict[str, Any]:
     """Claims, scripts, and claims again: a script of old may have been at work until it was replaced."""
     todo = files.plan(desk.registry)
     report: dict[str, Any] = takeover.take_over(desk, dry=dry)
@@ -83,7 +85,7 @@ def _import(desk: scripts.Desk, *, dry: bool) -> dict[str, Any]:
     return _about(desk, report)
 
 
-def _uninstall(desk: scripts.Desk, *, dry: bool) -> dict[str, Any]:
+def _uninstall(desk: scripts.Registrar, *, dry: bool) -> dict[str, Any]:
     done = list(files.uninstall(desk.registry, dry=dry))
     report: dict[str, Any] = {
         "restored": [_relative(desk, path) for path, kept in done if kept],
@@ -94,11 +96,11 @@ def _uninstall(desk: scripts.Desk, *, dry: bool) -> dict[str, Any]:
     return _about(desk, report)
 
 
-def _about(desk: scripts.Desk, report: dict[str, Any]) -> dict[str, Any]:
+def _about(desk: scripts.Registrar, report: dict[str, Any]) -> dict[str, Any]:
     return {"workspace": desk.session.place.root, "registry": desk.registry.folder, **report}
 
 
-def _relative(desk: scripts.Desk, path: str) -> str:
+def _relative(desk: scripts.Registrar, path: str) -> str:
     return os.path.relpath(path, os.path.dirname(desk.registry.agent))
 
 

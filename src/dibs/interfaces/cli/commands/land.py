@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
     from dibs.land.lander import Lander
-    from dibs.land.wait import Drain
+    from dibs.land.wait import QueueLander
     from dibs.operations.core.call import Call
 
 FIELDS = (
@@ -255,7 +255,7 @@ class _Land:
 
         landing.need_check(self._settings)
         if self.words.fields.get("watch"):
-            self._watch(landing_wait.Drain(self._target))
+            self._watch(landing_wait.QueueLander(self._target))
         landed = landing_wait.land_all(self.session, self.call, onto=self._target, say=self._say, started=self._started)
         shown = {"landed": landed, "onto": self._target}
         if self.words.json:
@@ -264,7 +264,7 @@ class _Land:
             sys.stdout.write(f"{landed} landed on {shown['onto']}\n")
         return YES
 
-    def _watch(self, drain: Drain) -> NoReturn:
+    def _watch(self, drain: QueueLander) -> NoReturn:
         """Land until a signal comes; what stops it is said once."""
         said = ""
         while True:

@@ -73,7 +73,7 @@ def _from_file(words: Words) -> int:
     given = words.fields.get("within")
     within = read_fields.read(session, FIELDS[3], given) if given else plan.within
     screen = run_screen.choose(as_json=words.json)
-    drive = run_driver.Drive(
+    drive = run_driver.RunDriver(
         session, words.common.get("as"), plan, screen, workers=workers, within=within,
         keep_going=words.fields.get("keep_going"),
     )  # fmt: skip

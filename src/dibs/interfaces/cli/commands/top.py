@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.interfaces.cli.parse import Words
     from dibs.interfaces.top.reader import Asker
-    from dibs.interfaces.top.state import State
+    from dibs.interfaces.top.state import FleetState
 
 FIELDS = (
     Field("once", "flag", "print one picture and end; so does a pipe", default=False),
@@ -35,10 +35,10 @@ MISSING = (
 def run(words: Words) -> int:
     """Show it once, or until the person leaves."""
     from dibs.interfaces.top.reader import Asker
-    from dibs.interfaces.top.state import State
+    from dibs.interfaces.top.state import FleetState
 
     size = _size(words.fields.get("size", ""))
-    state = State()
+    state = FleetState()
     asker = Asker(lambda: open_session(words), words.common.get("as"))
     if words.json or words.fields.get("once") or not (terminal.is_terminal() and sys.stdin.isatty()):
         return _once(asker, state, size, as_json=words.json)
@@ -61,14 +61,14 @@ def _size(text: str) -> tuple[int, int]:
     return int(columns), int(rows)
 
 
-def _once(asker: Asker, state: State, size: tuple[int, int], *, as_json: bool) -> int:
+def _once(asker: Asker, state: FleetState, size: tuple[int, int], *, as_json: bool) -> int:
     """One picture."""
     from dibs.interfaces.top.draw import text_of
     from dibs.interfaces.top.picture import frame
-    from dibs.interfaces.top.reader import Reader
+    from dibs.interfaces.top.reader import FeedReader
     from dibs.interfaces.top.view import View
 
-    reader = Reader(asker, state)
+    reader = FeedReader(asker, state)
     reader.snapshot()
     reader.whole()
     view = View(state)
@@ -79,7 +79,7 @@ def _once(asker: Asker, state: State, size: tuple[int, int], *, as_json: bool) -
     return YES
 
 
-def _summary(view: Any, state: State) -> dict[str, Any]:
+def _summary(view: Any, state: FleetState) -> dict[str, Any]:
     model = view.model
     word, more, _ = model.verdict()
     return {
@@ -93,18 +93,18 @@ def _summary(view: Any, state: State) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _live(words: Words, asker: Asker, state: State) -> int:
+def _live(words: Words, asker: Asker, state: FleetState) -> int:
     try:
         from dibs.interfaces.top import app
     except ImportError as error:
         raise Unavailable(f"{MISSING} ({error})", missing=True) from None
-    from dibs.interfaces.top.desk import Desk
-    from dibs.interfaces.top.reader import Asker, Reader
+    from dibs.interfaces.top.desk import ActionThread
+    from dibs.interfaces.top.reader import Asker, FeedReader
 
-    reader = Reader(asker, state)
+    reader = FeedReader(asker, state)
     reader.snapshot()  # what cannot be read is said before the terminal is taken
     asker.close()
-    desk = Desk(Asker(lambda: open_session(words), words.common.get("as")))
+    desk = ActionThread(Asker(lambda: open_session(words), words.common.get("as")))
     return app.show(state, reader, desk, colored=terminal.colored(sys.stdout))
 
 

@@ -1,8 +1,8 @@
 """The requests and answers of operations, and the errors, as JSON Schema (2020-12), derived from the declarations.
 
-For the doors that describe themselves: OpenAPI (interfaces/http) and the tools of MCP (interfaces/mcp). They derive it
-when they first need it and keep what they make of it; no file has it. Importing this costs some 15 ms (typing,
-answers.py).
+For the interfaces that describe themselves: OpenAPI (http/) and the tools of MCP (mcp/). They derive it when they
+first need it and keep what they make of it; no file has it. Importing this costs some 15 ms (typing, and the answers of
+all rooms).
 
 A type with a name is a definition: it goes to `definitions`, and a reference stands in its place.
 """
@@ -10,11 +10,21 @@ A type with a name is a definition: it goes to `definitions`, and a reference st
 from __future__ import annotations
 
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from dibs.audit import answers as queries
 from dibs.errors import ERRORS
-from dibs.operations.core import answers as types
+from dibs.operations.agents import answers as agents
+from dibs.operations.alerts import answers as alerts
+from dibs.operations.claims import answers as claims
+from dibs.operations.core import answers as core
 from dibs.operations.core.declare import MAX_INTEGER
+from dibs.operations.landing import answers as landing
+from dibs.operations.messages import answers as messages
+from dibs.operations.runs import answers as runs
+from dibs.operations.shared import answers as shared
+from dibs.operations.tasks import answers as tasks
+from dibs.operations.upkeep import answers as upkeep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +34,13 @@ if TYPE_CHECKING:
     Schema = dict[str, Any]
     Definitions = dict[str, Schema]  # by the name of the type
 
+# Every type of an answer, and of a thing shown in one, by its name: no two rooms have one of the same name.
+TYPES = {
+    name: kind
+    for room in (queries, agents, alerts, claims, core, landing, messages, runs, shared, tasks, upkeep)
+    for name, kind in vars(room).items()
+    if not name.startswith("__")
+}
 DEFINITIONS = "#/$defs/"  # what a reference begins with
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
@@ -46,7 +63,7 @@ def request(operation: Operation) -> Schema:
 
 def answer(operation: Operation, definitions: Definitions) -> Schema:
     """An operation's answer: a reference to its definition."""
-    return _of_type(getattr(types, operation.answer), definitions)
+    return _of_type(TYPES[operation.answer], definitions)
 
 
 def errors(definitions: Definitions) -> dict[str, Schema]:
@@ -67,8 +84,24 @@ def errors(definitions: Definitions) -> dict[str, Schema]:
 
 def facts(error: type[DibsError]) -> dict[str, Any]:
     """The facts that an error may have with their types, from the annotations of its class."""
-    hints = get_type_hints(error, vars(types))
+    hints = get_type_hints(error, TYPES)
     return {name.rstrip("_"): hints[name] for name in sorted(error.__annotations__)}
+
+
+def hints_of(answer: str) -> dict[str, Any]:
+    """The keys of an answer (or of a thing shown in one) with their types; those of every listing come last."""
+    hints = get_type_hints(TYPES[answer], None, TYPES, include_extras=True)
+    return {**{key: hint for key, hint in hints.items() if key not in core.Page.__annotations__}, **hints}
+
+
+def is_sometimes(hint: Any) -> bool:
+    """May the key of this type be missing?"""
+    return get_origin(hint) is NotRequired
+
+
+def plain(hint: Any) -> Any:
+    """The type itself, whether or not its key may be missing."""
+    return hint.__args__[0] if is_sometimes(hint) else hint
 
 
 def _object(fields: tuple[Field, ...]) -> Schema:
@@ -126,12 +159,12 @@ def _of_type(hint: Any, definitions: Definitions) -> Schema:
     name = hint.__name__
     if name not in definitions:
         definitions[name] = {}  # it may contain itself
-        keys = types.hints_of(name)
+        keys = hints_of(name)
         definitions[name] = {
             "type": "object",
             "description": (hint.__doc__ or "").splitlines()[0],
-            "properties": {key: _of_type(types.plain(one), definitions) for key, one in keys.items()},
-            "required": [key for key, one in keys.items() if not types.is_sometimes(one)],
+            "properties": {key: _of_type(plain(one), definitions) for key, one in keys.items()},
+            "required": [key for key, one in keys.items() if not is_sometimes(one)],
             "additionalProperties": False,
         }
     return {"$ref": f"{DEFINITIONS}{name}"}

@@ -1,0 +1,416 @@
+"""The answers of the queries, as types. operations/core/answers.py says how they are used."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+from dibs.operations.messages.answers import _From
+
+
+class EventView(TypedDict):
+    """An event of the log."""
+
+    seq: int
+    at: str
+    kind: str
+    agent: str
+    name: str  # "" if the agent is not known any more
+    subject: str
+    subject_name: NotRequired[str]  # where it is another agent
+    data: dict[str, Any]
+    commit: int
+    link: str
+
+
+class MissingView(TypedDict):
+    """Events that could not be read, because their archive is lost, changed or elsewhere."""
+
+    first: int
+    last: int
+    why: str
+    settled: bool  # a person accepted it, or another machine has them: nothing is wrong
+
+
+class LogAnswer(TypedDict):
+    """Of `log`."""
+
+    events: list[EventView]
+    more: bool  # with `after`: there are more than these
+    cursor: int  # the last event that was looked at: `after` of the next page
+    earlier: bool  # without `after`: there are some before these, or events that were not looked at
+    first: int  # without `after`: the first event that was looked at, `before` of the page before; 0 if none was
+    missing: list[MissingView]  # numbers between them that could not be read
+    lost: int  # how many events of these are lost, and that is not settled: then the answer is a no
+
+
+class KeptView(TypedDict):
+    """An overwritten content that can be restored."""
+
+    id: str
+    path: str
+    tree: str
+    holder: str
+    holder_name: NotRequired[str]
+    by: str | None
+    by_name: NotRequired[str]
+    at: str
+    blob: str
+    how: str
+
+
+class RestoreAnswer(TypedDict):
+    """Of `restore`: the list, or what was restored."""
+
+    kept: NotRequired[list[KeptView]]  # the newest first
+    more: NotRequired[bool]
+    cursor: NotRequired[str | None]
+    restored: NotRequired[str]  # the path
+    id: NotRequired[str]
+    undo: NotRequired[str | None]  # `restore` of this takes it back
+    token: NotRequired[int]
+
+
+class BuiltOnView(TypedDict):
+    """Who built on a file that is to be undone."""
+
+    agent: str
+    name: str
+    since: str
+
+
+class UndoneFileView(TypedDict):
+    """One file of an undo."""
+
+    path: str
+    action: str  # restore, remove, bring back, mode, merge, unstage, commit; none if it stays as it is
+    likely: bool  # it is not certain that the agent made the change
+    conflicts: bool  # the merge has conflict marks, or could not be made
+    reverts: bool  # a commit of it is reverted
+    problem: str | None  # why it stays as it is
+    diff: str
+    others: list[BuiltOnView]
+
+
+class UndoneView(TypedDict):
+    """What an undo has done."""
+
+    undo: str  # its id, by which it can be undone
+    claim: str
+    restored: list[str]
+    left: list[str]  # files that changed meanwhile
+    commit: str | None  # the revert of committed work
+    conflicts: int
+
+
+class UndoneSubjectView(TypedDict):
+    """What an undo is asked for."""
+
+    kind: str  # claim, undo, task or agent
+    id: str
+    agents: list[str]  # whose work it is
+
+
+class UndoAnswer(TypedDict):
+    """Of `undo`; `undo` and what follows only if it was done."""
+
+    what: UndoneSubjectView
+    others: list[str]  # what else the word could mean, as it has to be written then
+    commits: list[str]  # that are reverted
+    notes: list[str]  # what is not undone here
+    files: list[UndoneFileView]
+    continued: list[UndoneView]  # undos that were interrupted, and that this one finished
+    done: bool
+    undo: NotRequired[str]
+    claim: NotRequired[str]
+    restored: NotRequired[list[str]]
+    left: NotRequired[list[str]]
+    commit: NotRequired[str | None]
+    conflicts: NotRequired[int]
+
+
+class SubjectView(TypedDict):
+    """What a story is about."""
+
+    kind: str  # path, name, task, agent, claim, event, alert, change, run, state, undo or channel
+    id: str
+    name: str  # as its sentences name it
+
+
+class StepView(TypedDict):
+    """One step of a story."""
+
+    seq: int | None  # the event; null for a commit that the log does not know
+    at: str
+    kind: str  # the event's kind, or `git`
+    agent: str
+    name: str  # "" where no agent is known
+    sentence: str
+    data: dict[str, Any]  # the event's facts
+    asked: NotRequired[bool]  # this is the event that was asked for
+
+
+class ExplainAnswer(TypedDict):
+    """Of `explain`."""
+
+    what: SubjectView
+    others: list[str]  # what else the word could mean, as it has to be written then
+    steps: list[StepView]
+    now: list[str]  # how it stands at this moment
+    more: bool  # there are later ones: with `after`, or around an event that was asked for
+    cursor: int  # the position after the last step: `after` of the next page
+    earlier: bool  # without `after`: there are some before these
+    unread: int  # events in archives of this machine, which `archives` reads
+    missing: list[MissingView]  # numbers that could not be read, because their archive is lost, changed or elsewhere
+
+
+class FindingView(TypedDict):
+    """Something wrong with the record."""
+
+    seq: int
+    code: str
+    message: str
+
+
+class VerifyAnswer(TypedDict):
+    """Of `verify`."""
+
+    found: int  # how many; `findings` has the first of them
+    events: int
+    granted: int
+    live: int
+    token: int
+    first: int
+    last: int
+    link: str
+    archives: int  # files with earlier events, which were read first
+    elsewhere: int  # of these on other machines: not read
+    settled: int  # that cannot be read, and that a person settled (`check settle`)
+    findings: list[FindingView]
+
+
+class CheckView(TypedDict):
+    """One check of `doctor`."""
+
+    check: str
+    ok: bool
+    severity: Literal["error", "warning", "advice"]
+    message: str
+
+
+class SettledView(TypedDict):
+    """Who accepted a finding, when and why."""
+
+    why: str
+    agent: str
+    at: str
+    name: NotRequired[str]
+
+
+class AuditFindingView(TypedDict):
+    """One thing that a check found: what `check settle` takes (`id`), the events that show it, what to do."""
+
+    id: str
+    text: str
+    severity: Literal["low", "medium", "high"]
+    events: list[int]
+    remedy: str
+    agent: NotRequired[str]
+    name: NotRequired[str]
+    settled: NotRequired[SettledView]
+
+
+class AuditCheckView(TypedDict):
+    """One check of `check`; `status` says more than `ok`."""
+
+    number: int
+    check: str
+    title: str
+    ok: bool
+    status: Literal["ok", "fail", "warn", "n/a", "unknown"]
+    severity: Literal["none", "low", "medium", "high"]
+    message: str
+    remedy: str
+    figures: dict[str, Any]
+    findings: list[AuditFindingView]
+
+
+class CheckAnswer(TypedDict):
+    """Of `check`. `failed` are the checks that fail, `unknown` those that could not look."""
+
+    workspace: str
+    checks: list[AuditCheckView]
+    failed: list[str]
+    wrong: list[str]  # as `failed`
+    unknown: list[str]
+    severity: Literal["none", "low", "medium", "high"]
+    risk: str
+    result: str
+
+
+class CheckSettleAnswer(TypedDict):
+    """Of `check settle`."""
+
+    settled: str
+    undone: bool
+    why: NotRequired[str]
+
+
+class MapUseView(TypedDict):
+    """What one agent did with one resource; `event` is the last one that shows it."""
+
+    agent: str
+    name: str
+    access: Literal["read", "write", "read+write", "refused"]
+    writes: int
+    reads: int
+    refused: int
+    holds: bool
+    event: int
+    at: str
+
+
+class MapResourceView(TypedDict):
+    """One resource of `map`; `level` is what the guards ask of a path."""
+
+    resource: str
+    kind: str
+    level: Literal["", "free", "guarded", "strict"]
+    agents: list[MapUseView]
+    writers: int
+    folded: NotRequired[int]
+
+
+class MapAgentView(TypedDict):
+    """One agent of `map`: of how many resources."""
+
+    agent: str
+    name: str
+    writes: int
+    reads: int
+    refused: int
+
+
+class MapRoleView(TypedDict):
+    """Who may write what, by the configuration."""
+
+    who: str
+    role: str
+    write: list[str]
+
+
+class MapAnswer(TypedDict):
+    """Of `map`. `depth` is where paths were folded, 0 if they were not."""
+
+    resources: list[MapResourceView]
+    agents: list[MapAgentView]
+    totals: dict[str, int]
+    roles: list[MapRoleView]
+    depth: int
+    more: bool
+    cursor: str | None
+
+
+class StatsView(TypedDict):
+    """Counts and times (seconds) of `stats`; audit/statistics.py has the words."""
+
+    granted: int
+    refused: int
+    false_refusals: int
+    waits: int
+    gave_up: int
+    lost_claims: int
+    attempts: int
+    working: int
+    complete: int
+    failed: int
+    quarantined: int
+    cancelled: int
+    retried: int
+    returned: int
+    passed: int
+    lost: int
+    success_rate: float | None
+    work_time: float
+    lost_time: float
+    wait_time: float
+    hold_time: float
+    lost_hold_time: float
+    average_work: float | None
+    p95_work: float | None
+    p95_wait: float | None
+    longest_wait: float | None
+    average_queued: float | None
+    throughput: NotRequired[float]
+    agent: NotRequired[str]
+    name: NotRequired[str]
+    kind: NotRequired[str]
+
+
+class StatsContentionView(TypedDict):
+    """One resource that agents met at."""
+
+    resource: str
+    refusals: int
+    false_refusals: int
+    waits: int
+    longest_wait: float
+    total_wait: float
+    agents: int
+
+
+class StatsBucketView(TypedDict):
+    """A part of the time."""
+
+    at: str
+    granted: int
+    refused: int
+    waits: int
+    complete: int
+    failed: int
+    lost: int
+
+
+class StatsAnswer(_From):
+    """Of `stats`."""
+
+    to: str
+    seconds: float
+    events: int
+    totals: StatsView
+    refusals: dict[str, int]
+    by_agent: list[StatsView]
+    by_kind: list[StatsView]
+    contention: list[StatsContentionView]
+    buckets: list[StatsBucketView]
+    bucket_seconds: float
+    more: bool
+    cursor: str | None
+
+
+class DoctorAnswer(TypedDict):
+    """Of `doctor`; the command adds the checks on the guards, the guarded clients, and what is left to do."""
+
+    checks: list[CheckView]
+    failed: list[str]  # only errors
+    guarded: NotRequired[list[str]]
+    todo: NotRequired[list[str]]
+
+
+class RunReportAnswer(TypedDict):
+    """Of `run report`; as a text or in a file, `run`, `format` and `text` or `file`."""
+
+    run: dict[str, Any]
+    summary: NotRequired[dict[str, Any]]
+    performance: NotRequired[dict[str, Any]]
+    by_agent: NotRequired[dict[str, Any]]
+    by_task: NotRequired[dict[str, Any]]
+    errors: NotRequired[list[dict[str, Any]]]
+    warnings: NotRequired[list[dict[str, Any]]]
+    phases: NotRequired[list[dict[str, Any]]]
+    contention: NotRequired[list[dict[str, Any]]]
+    timeline: NotRequired[Any]
+    gates: NotRequired[list[dict[str, Any]]]
+    notes: NotRequired[list[str]]
+    format: NotRequired[str]
+    text: NotRequired[str]
+    file: NotRequired[str]

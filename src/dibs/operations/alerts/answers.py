@@ -1,0 +1,106 @@
+"""The answers of the room of alerts, as types. operations/core/answers.py says how they are used."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from dibs.operations.claims.answers import AlertShort
+from dibs.operations.core.answers import Page
+
+AlertKind = Literal[
+    "hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "removed",
+    "deploy_stale", "deploy_unverified", "poison", "breaker", "store", "rules",
+]  # fmt: skip
+AlertState = Literal["open", "acknowledged", "cleared"]
+Severity = Literal["warning", "error"]
+
+
+class AlertCommit(TypedDict):
+    """A commit that shows an alert's cause; `seq` is the number of its event about `subject`."""
+
+    commit: int
+    subject: str
+    seq: NotRequired[int]  # not where the log was pruned
+
+
+class AlertNote(TypedDict):
+    """That somebody took note."""
+
+    agent: str
+    name: NotRequired[str]
+    at: str
+    why: str
+
+
+class AlertEnd(TypedDict):
+    """Why the cause is gone."""
+
+    at: str
+    why: str
+
+
+class AlertDelivery(TypedDict):
+    """What became of the delivery to the command or webhook of the config."""
+
+    state: Literal["pending", "delivered", "failed"]
+    tries: int
+    why: str
+
+
+class CycleStep(TypedDict):
+    """An agent of a deadlock, and what it wants of whom."""
+
+    agent: str
+    name: NotRequired[str]
+    resource: str
+    holder: str
+    holder_name: NotRequired[str]
+    since: str
+
+
+class AlertView(AlertShort):
+    """An alert."""
+
+    resources: list[str]
+    raised_at: str
+    repeats: int  # how often the same cause came again
+    commits: list[AlertCommit]
+    evidence: NotRequired[list[int]]  # the event numbers
+    expected: NotRequired[float]  # seconds
+    actual: NotRequired[float]  # seconds
+    cycle: NotRequired[list[CycleStep]]
+    pid: NotRequired[int]
+    acknowledged: NotRequired[AlertNote]
+    cleared: NotRequired[AlertEnd]
+    delivery: NotRequired[AlertDelivery]
+
+
+class Deliveries(TypedDict):
+    """How many alerts wait to be delivered, and how many could not be."""
+
+    pending: int
+    failed: int
+
+
+class Looker(TypedDict):
+    """The last process of this machine that looked for trouble."""
+
+    by: str  # worker, wait, sweep, server, hook
+    pid: int
+    ago: float  # seconds
+    lasting: bool  # it is alive, and looks again by itself
+
+
+class AlertsAnswer(Page):
+    """Of `alerts`."""
+
+    alerts: list[AlertView]
+    not_kept: int  # for which there was no room
+    deliveries: Deliveries
+    looker: NotRequired[Looker | None]
+
+
+class AlertAckAnswer(TypedDict):
+    """Of `alerts ack`."""
+
+    alerts: list[AlertView]  # that were acknowledged, now or before

@@ -1,0 +1,203 @@
+"""The answers of the room of claims, as types. operations/core/answers.py says how they are used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
+
+from dibs.operations.core.answers import Page
+
+if TYPE_CHECKING:
+    from dibs.operations.agents.answers import AgentView
+    from dibs.operations.alerts.answers import AlertKind, AlertState, Severity
+    from dibs.operations.tasks.answers import TaskView
+
+Mode = Literal["write", "read", "watch"]
+
+
+class BlockerView(TypedDict):
+    """Somebody in the way of a claim."""
+
+    agent: str
+    name: NotRequired[str]
+    resource: str
+    mode: Mode
+    since: NotRequired[str | None]
+    until: NotRequired[str | None]
+    reason: NotRequired[str]
+    left: NotRequired[str]
+    waiting: NotRequired[bool]  # it waits, too, and came first
+    subagent: NotRequired[bool]  # of the agent that is refused
+    dead: NotRequired[bool]  # its process is gone, and the claim is not tied to it
+    task: NotRequired[str]
+    title: NotRequired[str]  # the task's
+    paths: NotRequired[list[str]]
+    more_paths: NotRequired[int]
+    pid: NotRequired[int]
+
+
+class WaitingStep(TypedDict):
+    """One agent in a circle of agents that wait for each other."""
+
+    agent: str
+    name: NotRequired[str]
+    resource: str
+    holder: str
+    holder_name: NotRequired[str]
+    since: NotRequired[str]
+
+
+class GrantView(TypedDict):
+    """A claim, as the agent that took it is told."""
+
+    claim: str
+    token: int
+    resources: list[str]
+    mode: Mode
+    expires_at: str
+    agent: str
+    name: NotRequired[str]
+    ends: NotRequired[Literal["commit"]]  # what ends it before its time
+
+
+class ClaimAnswer(GrantView):
+    """Of `claim`."""
+
+    renewed: NotRequired[bool]  # the agent held it already; False for a turn in the queue that has come
+    watch: NotRequired[list[BlockerView]]  # who watches it, or whom this claim watches
+    note: NotRequired[str]
+
+
+class RenewAnswer(TypedDict):
+    """Of `renew`."""
+
+    renewed: list[GrantView]
+
+
+class ForcedHolder(TypedDict):
+    """Somebody whose claim was taken away."""
+
+    agent: str
+    name: NotRequired[str]
+    resources: list[str]
+    token: int
+
+
+class KeptContent(TypedDict):
+    """What a file of that holder was, kept for `dibs restore`."""
+
+    id: str
+    path: str
+    tree: str
+    blob: str
+
+
+class ReleaseAnswer(TypedDict):
+    """Of `release`."""
+
+    released: list[str]
+    count: NotRequired[int]  # with --all: how many there were; `released` has the first
+    to: NotRequired[str]
+    to_name: NotRequired[str]
+    claims: NotRequired[list[GrantView]]  # handed over
+    holders: NotRequired[list[ForcedHolder]]  # with --force
+    kept: NotRequired[list[KeptContent]]  # with --force
+
+
+class ConfirmAnswer(TypedDict):
+    """Of `confirm`."""
+
+    holder: str
+    holder_name: NotRequired[str]
+    token: int
+    expires_at: str
+
+
+class AskAnswer(TypedDict):
+    """Of `ask`."""
+
+    message: str
+    to: list[str]
+    to_name: NotRequired[list[str]]
+    resource: str
+
+
+class ClaimView(TypedDict):
+    """A live claim."""
+
+    claim: str
+    agent: str
+    name: NotRequired[str]
+    resources: list[str]
+    mode: Mode
+    token: int
+    since: str
+    expires_at: str
+    left: str  # how much longer, in words
+    reason: str
+    task: str
+    ttl: float  # seconds: how long it lasts from its last renewal on
+    renewed_at: str  # the last renewal, or the grant
+    expected: NotRequired[float]  # seconds
+    tree: NotRequired[str]  # the working tree that it is confined to
+
+
+class WaiterView(TypedDict):
+    """An agent that waits for a claim."""
+
+    agent: str
+    name: NotRequired[str]
+    resources: list[str]
+    mode: Mode
+    since: str
+    until: str
+    reason: str
+    holders: list[WaitedForView]
+
+
+class WaitedForView(TypedDict):
+    """A claim that a waiter waits for."""
+
+    agent: str
+    name: NotRequired[str]
+    claim: str
+    resource: str
+    since: str
+    expires_at: str
+
+
+class AlertShort(TypedDict):
+    """An alert in one line."""
+
+    id: str
+    kind: AlertKind
+    severity: Severity
+    state: AlertState
+    subject: str
+    agent: str
+    name: NotRequired[str]
+    text: str
+    remedy: str  # a command
+    since: str  # of the cause
+
+
+class Undelivered(TypedDict):
+    """An alert whose delivery failed; `pending` while there are further attempts."""
+
+    id: str
+    kind: AlertKind
+    state: Literal["pending", "failed"]
+    tries: int
+    why: str
+
+
+class StatusAnswer(Page):
+    """Of `status`."""
+
+    claims: list[ClaimView]
+    waiting: list[WaiterView]
+    agents: list[AgentView]
+    tasks: list[TaskView]
+    alerts: list[AlertShort]  # open and acknowledged, the gravest first; the first 20
+    alert_count: int
+    undelivered: NotRequired[list[Undelivered]]  # alerts that the command or webhook of the config did not take
+    warnings: NotRequired[list[str]]  # the store needs attention
