@@ -33,7 +33,7 @@ CLIENT = ("dibs.client", "dibs.ledger", *WORKSPACE)
 MAY_IMPORT = {
     "errors": (
         *COMMON,
-        *[f"dibs.operations.{room}.answers" for room in ("claims", "runs", "shared", "tasks")],
+        *[f"dibs.operations.{room}.answers" for room in ("claims", "runs", "tasks", "votes")],
     ),  # types
     "canonical": (),
     "jsontext": COMMON,

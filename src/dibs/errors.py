@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.answers import BlockerView, WaitingStep
     from dibs.operations.runs.answers import GateView
-    from dibs.operations.shared.answers import VoteView
     from dibs.operations.tasks.answers import FailedTask, HeldTask
+    from dibs.operations.votes.answers import VoteView
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
 MAX_TASK_CHARS = 80  # of a holder's purpose

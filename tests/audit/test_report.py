@@ -114,7 +114,7 @@ def test_a_run_without_tasks_has_a_report_without_figures(fleet: Fleet) -> None:
 
 
 def test_phases_errors_warnings_and_usage_are_told(fleet: Fleet) -> None:
-    from dibs.operations.runs.run_records import USAGE
+    from dibs.operations.runs.members import USAGE
 
     fleet.now += 2_000
     fleet.call("boss", "run phase", phase="execution")

@@ -22,8 +22,10 @@ from dibs.interfaces import session_hooks
 from dibs.machine import clock, processes
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import DAY
+from dibs.operations.documents.records import document_key
 from dibs.operations.messages.records import subscriptions_key
 from dibs.operations.upkeep import log_retention
+from dibs.operations.upkeep.records import archive_key
 from dibs.stores import log_archives
 from dibs.undo import scope as undo_scope
 from dibs.verify.checker import verify_archives, verify_store
@@ -329,7 +331,7 @@ def test_a_report_a_story_figures_and_a_map_read_archives(keeper: Keeper) -> Non
 def test_an_archive_that_the_store_does_not_name_any_more_is_a_finding(keeper: Keeper) -> None:
     archived(keeper)
     first = keeper.session.run(log_retention.ARCHIVES, keeper.session.identify("ann"), {})["archives"][0]
-    keeper.session.store.run(lambda tx: tx.delete(f"ar\t{first['last']:015d}"))
+    keeper.session.store.run(lambda tx: tx.delete(archive_key(first["last"])))
     assert "archive" in keeper.codes()
 
 
@@ -586,8 +588,8 @@ def test_housekeeping_removes_what_was_left_and_nothing_else(keeper: Keeper) -> 
 
 def test_a_database_gives_back_what_was_dropped(keeper: Keeper) -> None:
     store: Any = keeper.session.store
-    store.run(lambda tx: [tx.put(f"e\t{number}", "x" * 4_000) for number in range(400)])
-    store.run(lambda tx: [tx.delete(f"e\t{number}") for number in range(400)])
+    store.run(lambda tx: [tx.put(document_key(str(number)), "x" * 4_000) for number in range(400)])
+    store.run(lambda tx: [tx.delete(document_key(str(number))) for number in range(400)])
     store._sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     before = os.path.getsize(store.path)
     found = [what for what, _, _ in housekeeping.mends(keeper.session, keeper.session.identify("ann"))]

@@ -15,6 +15,7 @@ from hypothesis import strategies as some
 from dibs.client import catalogue
 from dibs.machine import processes
 from dibs.operations.core import index
+from dibs.operations.upkeep.records import get_archives
 from tests.operations.field_values import PROCESS, values
 from tests.server.link import ELSEWHERE, Link, process
 
@@ -81,7 +82,7 @@ class Victim:
             for path in sorted(folder.rglob("*"))
             if path.is_file() and ".dibs/local" not in str(path)
         }
-        archives = store.look(lambda tx: tx.fetch([("ar\t", "ar\n")], 10).rows)
+        archives = store.look(lambda tx: get_archives(tx)[0])
         return held, agents, files, archives, len(store.look(lambda tx: tx.fetch([("cr\t", "cr\n")], 99).rows))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dibs.operations.core import long_jobs
+from dibs.operations.runs.members import USAGE
 from dibs.operations.runs.run_endings import ARCHIVED
-from dibs.operations.runs.run_records import USAGE
 from dibs.operations.tasks.registries import IMPORT
 from tests.stored.stage import DAY, HOUR, MINUTE, SECOND
 

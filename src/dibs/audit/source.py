@@ -15,7 +15,7 @@ from dibs.client.log_reader import LogReader
 from dibs.errors import counted, named
 from dibs.machine import clock
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.runs import quality_gates, run_records, run_views
+from dibs.operations.runs import quality_gates, records, run_views, runs
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE_KEY
 from dibs.operations.tasks.records import get_results
@@ -24,13 +24,31 @@ from dibs.stores.seam import KEYS_PER_FETCH, read_event
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
-    from typing import Any
+    from typing import Any, TypedDict
 
     from dibs.audit.requests import RunReadRequest
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.runs.answers import GateView, RunMemberDetail
+    from dibs.operations.runs.records import Member, Run, RunNote
     from dibs.operations.tasks.records import Task
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
+
+    class RunSnapshot(TypedDict):
+        """All records that belong to a run."""
+
+        run: Run
+        tasks: list[Task]
+        results: dict[str, Json]  # by task; long ones are cut
+        members: list[Member]
+        agents: list[RunMemberDetail]
+        errors: list[RunNote]
+        warnings: list[RunNote]
+        gates: list[GateView]
+        movers: list[dict[str, str]]  # the agents that set a phase
+        now: int  # ms: its end, else the time of the snapshot
+        last: int  # the last event of the log
+
 
 ENDED = "run.ended"
 PAGE_EVENTS = 2_000  # read at a time
@@ -41,29 +59,29 @@ MAX_RESOURCES = 100  # listed one by one
 MAX_AGENT_TASKS = 100  # ids of an agent's finished tasks
 
 
-def _read(tx: Transaction, call: Call, request: RunReadRequest) -> dict[str, Any]:
+def _read(tx: Transaction, call: Call, request: RunReadRequest) -> RunSnapshot:
     """All records that belong to a run, in one snapshot."""
-    record = run_records.chosen(tx, request["run"], reading=True)
+    record = runs.chosen(tx, request["run"], reading=True)
     name = record["run"]
     found = list(run_views.tasks(tx, name))
     counted = run_views.counted(found)
-    members = run_views.members(tx, name)
-    ended = record["state"] == run_records.ENDED
+    members = records.get_members(tx, name)
+    ended = record["state"] == records.ENDED
     times = quality_gates.TIMES[2:] if ended else quality_gates.times_of(record)
     return {
         "run": record, "tasks": found, "results": _results(tx, found), "members": members,
         "agents": run_views.with_states(tx, call, members, counted),
-        "errors": run_views.notes(tx, name, run_records.ERROR),
-        "warnings": run_views.notes(tx, name, run_records.WARNING),
+        "errors": run_views.notes(tx, name, runs.ERROR),
+        "warnings": run_views.notes(tx, name, runs.WARNING),
         "gates": quality_gates.check(tx, call, record, times, request["facts"] or {}),
         "movers": [{"agent": by} for by in dict.fromkeys([by for _, _, by in record["phases"]])],
         "now": record["ended"] if ended else tx.now, "last": tx.tail().seq,
     }  # fmt: skip
 
 
-def _results(tx: Transaction, tasks: list[Task]) -> dict[str, Any]:
+def _results(tx: Transaction, tasks: list[Task]) -> dict[str, Json]:
     """The results of tasks, as far as they fit: long ones are cut and marked."""
-    kept: dict[str, Any] = {}
+    kept: dict[str, Json] = {}
     room = MAX_RESULTS_LETTERS
     names = [task["task"] for task in tasks if task["result"]]
     for start in range(0, len(names), KEYS_PER_FETCH):  # a page at a time: all of them may not fit into memory
@@ -84,14 +102,14 @@ READ = Operation(
     _read,
     "Read all that belongs to a run.",
     sent_by=ANYWHERE,
-    fields=(run_records.RUN, Field("facts", "texts", "facts that only a door can know")),
+    fields=(runs.RUN, Field("facts", "texts", "facts that only a door can know")),
     writes=False,
 )
 
 INTERNAL = (READ,)
 
 
-def events(log: LogReader, run: Record, last: int, wanted: Container[str] | None = None) -> Iterator[dict[str, Any]]:
+def events(log: LogReader, run: Run, last: int, wanted: Container[str] | None = None) -> Iterator[dict[str, Any]]:
     """The events of a run, or those of the wanted kinds, in order: from its start up to its end or to `last`."""
     after = run["seq"]
     while True:
@@ -115,8 +133,8 @@ class Gathered:
 
     def __init__(self, session: Session, call: Call, run: str, facts: dict[str, str]) -> None:
         self.log = LogReader(session, call)
-        self.raw: dict[str, Any] = session.run(READ, call, {"run": run, "facts": facts})
-        self.run: Record = self.raw["run"]
+        self.raw: RunSnapshot = session.run(READ, call, {"run": run, "facts": facts})
+        self.run = self.raw["run"]
         self.start, self.end = self.run["since"], self.raw["now"]
         self.counted = run_views.counted(self.raw["tasks"])
         self.titles = {task["task"]: task["title"] for task in self.raw["tasks"]}
@@ -213,13 +231,10 @@ class Gathered:
         for member in self.raw["agents"]:
             one = found[member["agent"]] = _nobody(member["type"], member["can"])
             one.update(state=member["state"], pid=member["pid"], assigned=member["tasks"])
-        for member in self.raw["members"]:
-            found[member["agent"]].update(
-                joined_at=self.at(member["joined"]), usage=member["usage"], peak=member["peak"]
-            )
-            if member["usage"]:
-                usage = {**member["usage"], "at": self.at(member["usage"]["at"])}
-                found[member["agent"]]["usage"] = usage
+        for part in self.raw["members"]:
+            found[part["agent"]].update(joined_at=self.at(part["joined"]), usage=part["usage"], peak=part["peak"])
+            if part["usage"]:
+                found[part["agent"]]["usage"] = {**part["usage"], "at": self.at(part["usage"]["at"])}
         for span in self.story.attempts:
             one = found.setdefault(span.agent, _nobody("", []))
             one["attempts"] += 1
@@ -231,8 +246,8 @@ class Gathered:
             one["work_time"] = _seconds(one.pop("ms"))
         return dict(sorted(found.items()))
 
-    def _task(self, task: Record) -> dict[str, Any]:
-        found = {
+    def _task(self, task: Task) -> dict[str, Json]:
+        found: dict[str, Json] = {
             "title": task["title"], "state": task["state"], "agent": task["agent"] or None,
             "failures": task["failures"], "losses": task["losses"],
         }  # fmt: skip
@@ -254,13 +269,19 @@ class Gathered:
             found["used"] = task["used"]
         return found
 
-    def _note(self, note: Record) -> dict[str, Any]:
-        found = {"number": note["number"], "text": note["text"], "by": note["by"], "at": self.at(note["at"])}
-        if "by_name" in note:
-            found["by_name"] = note["by_name"]
+    def _note(self, note: RunNote) -> dict[str, Json]:
+        view: dict[str, Json] = {
+            "number": note["number"],
+            "text": note["text"],
+            "by": note["by"],
+            "at": self.at(note["at"]),
+        }
+        name = note.get("by_name")  # a read puts the names next to the ids
+        if name is not None:
+            view["by_name"] = name
         if note["handled"]:
-            found["handled"] = note["handled"]
-        return found
+            view["handled"] = note["handled"]
+        return view
 
     def _phases(self) -> list[dict[str, Any]]:
         moves = self.run["phases"]

@@ -19,12 +19,13 @@ from dibs.operations.alerts import answers as alerts
 from dibs.operations.claims import answers as claims
 from dibs.operations.core import answers as core
 from dibs.operations.core.declare import MAX_INTEGER
+from dibs.operations.documents import answers as documents
 from dibs.operations.landing import answers as landing
 from dibs.operations.messages import answers as messages
 from dibs.operations.runs import answers as runs
-from dibs.operations.shared import answers as shared
 from dibs.operations.tasks import answers as tasks
 from dibs.operations.upkeep import answers as upkeep
+from dibs.operations.votes import answers as votes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 # Every type of an answer, and of a thing shown in one, by its name: no two rooms have one of the same name.
 TYPES = {
     name: kind
-    for room in (queries, agents, alerts, claims, core, landing, messages, runs, shared, tasks, upkeep)
+    for room in (queries, agents, alerts, claims, core, documents, landing, messages, runs, tasks, upkeep, votes)
     for name, kind in vars(room).items()
     if not name.startswith("__")
 }

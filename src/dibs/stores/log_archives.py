@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
     from typing import Any
 
+    from dibs.operations.upkeep.log_retention import PrunePlan
+    from dibs.operations.upkeep.records import Archive, Link
     from dibs.stores.seam import Seal, Store
 
 FOLDER = "archive"  # below .dibs/local/
@@ -50,7 +52,7 @@ def name_of(first: int, last: int, link: str) -> str:
     return f"{first:010d}-{last:010d}-{link[:LINK_LETTERS]}{SUFFIX}"
 
 
-def write(store: Store, local: str, workspace: str, plan: dict[str, Any], host: str) -> dict[str, Any]:
+def write(store: Store, local: str, workspace: str, plan: PrunePlan, host: str) -> Archive:
     """Write the events after `plan["before"]` up to `plan["through"]`; returns the archive's facts for the record."""
     before, through = plan["before"], plan["through"]
     first = before["seq"] + 1
@@ -89,9 +91,7 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _pack(
-    store: Store, packed: gzip.GzipFile, workspace: str, before: dict[str, Any], sealed: Seal | None, end: Seal
-) -> None:
+def _pack(store: Store, packed: gzip.GzipFile, workspace: str, before: Link, sealed: Seal | None, end: Seal) -> None:
     start = {**before, "body": "" if sealed is None else sealed.body}
     head = {"dibs": "archive", "format": FORMAT, "workspace": workspace, "first": before["seq"] + 1, "last": end.seq}
     _line(packed, {**head, "before": start})

@@ -191,9 +191,9 @@ class Heartbeat:
             self._meter.read()
             return
         self._reported = clock.since_boot()
-        from dibs.operations.runs import run_records
+        from dibs.operations.runs.members import USAGE
 
-        self.ws.session.run(run_records.USAGE, self.ws.caller(), {"run": run, **self._meter.read()})
+        self.ws.session.run(USAGE, self.ws.caller(), {"run": run, **self._meter.read()})
 
 
 def clean(text: str) -> str:

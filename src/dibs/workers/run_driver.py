@@ -19,7 +19,7 @@ from subprocess import DEVNULL
 
 from dibs.errors import Busy, Conflict, Invalid, NotFound, Quota, Unavailable
 from dibs.machine import clock
-from dibs.operations.runs.run_records import PHASES
+from dibs.operations.runs.runs import PHASES
 from dibs.operations.tasks import batches
 from dibs.workers import run_file
 from dibs.workers.child_process import Child, Keeper, exit_text

@@ -27,7 +27,7 @@ from hashlib import sha256
 
 from dibs.errors import Invalid
 from dibs.machine import durations
-from dibs.operations.runs.run_records import PHASES
+from dibs.operations.runs.runs import PHASES
 from dibs.workers.patterns import specs
 
 TYPE_CHECKING = False

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Quota
 from dibs.operations.core import long_jobs
 from dibs.operations.core.policy import DAY, MINUTE, WORK
-from dibs.operations.runs import quality_gates, run_endings, run_records
+from dibs.operations.runs import members, quality_gates, records, run_endings, runs
+from dibs.operations.runs.members import USAGE
 from dibs.operations.runs.run_endings import ARCHIVED
-from dibs.operations.runs.run_records import USAGE
 from tests.operations.fleet import Fleet
 
 FINE = {"store": "", "log": "", "report": "", "archive": "", "results": ""}  # what a door would find
@@ -63,7 +63,7 @@ def test_a_run_has_an_id_made_of_its_name_a_coordinator_and_a_phase(fleet: Fleet
 @pytest.mark.parametrize("name", ["§§§", "../../etc", "a" * 2_000, "…", "-x-"])
 def test_whatever_the_name_the_id_can_name_a_file(fleet: Fleet, name: str) -> None:
     run = fleet.call("boss", "run start", name=name)["run"]["id"]
-    assert len(run) <= run_records.MAX_ID_CHARS
+    assert len(run) <= runs.MAX_ID_CHARS
     assert run[0].isalnum()
     assert not set(run) - set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
 
@@ -216,7 +216,7 @@ def test_a_killed_agent_cannot_join(fleet: Fleet) -> None:
 
 
 def test_a_run_takes_only_so_many_agents(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_records, "MAX_AGENTS", 2)
+    monkeypatch.setattr(members, "MAX_AGENTS", 2)
     start(fleet)
     for agent in ("a", "b", "a"):
         fleet.call(agent, "run join")
@@ -301,9 +301,9 @@ def test_an_unknown_phase_changes_nothing(fleet: Fleet) -> None:
 
 def test_the_record_keeps_the_last_phases_only(fleet: Fleet) -> None:
     start(fleet)
-    for turn in range(run_records.MAX_PHASE_CHANGES + 10):
-        fleet.call("boss", "run phase", phase=run_records.PHASES[1 + turn % 2])
-    assert len(fleet.record("u\tr1")["phases"]) == run_records.MAX_PHASE_CHANGES
+    for turn in range(runs.MAX_PHASE_CHANGES + 10):
+        fleet.call("boss", "run phase", phase=runs.PHASES[1 + turn % 2])
+    assert len(fleet.record(records.run_key("r1"))["phases"]) == runs.MAX_PHASE_CHANGES
 
 
 def test_errors_and_warnings_are_kept_in_order_with_who_said_them(fleet: Fleet) -> None:
@@ -318,7 +318,7 @@ def test_errors_and_warnings_are_kept_in_order_with_who_said_them(fleet: Fleet) 
 
 
 def test_a_run_keeps_only_so_many_errors(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_records, "MAX_NOTES", 2)
+    monkeypatch.setattr(runs, "MAX_NOTES", 2)
     start(fleet)
     for _ in range(2):
         fleet.call("a", "run error", text="x")
@@ -382,9 +382,9 @@ def test_progress_is_counted_from_tasks(fleet: Fleet) -> None:
 def test_finishing_a_task_does_not_write_the_runs_record(fleet: Fleet) -> None:
     start(fleet)
     add(fleet, "a")
-    before = fleet.record("u\tr1")
+    before = fleet.record(records.run_key("r1"))
     finish(fleet, "w", "a")
-    assert fleet.record("u\tr1") == before
+    assert fleet.record(records.run_key("r1")) == before
 
 
 @settings(max_examples=60, deadline=None)
@@ -439,6 +439,15 @@ def test_a_run_with_open_tasks_does_not_end(fleet: Fleet) -> None:
     assert refused.value.states == {"executing": 1, "planned": 1}
     assert [event["data"]["code"] for event in fleet.events("run.refused")] == ["conflict"]
     assert fleet.call("x", "run show")["run"]["state"] == "active"
+
+
+def test_a_run_with_many_tasks_does_not_end_if_the_first_of_them_are_open(fleet: Fleet) -> None:
+    many = [{"title": f"t{number}"} for number in range(long_jobs.RECORDS_PER_STEP + 1)]
+    fleet.call("boss", "run start", name="op", id="r1", tasks=many)
+    with pytest.raises(Conflict, match="run r1 has open tasks"):
+        fleet.call("boss", "run end", run="r1")
+    assert fleet.call("boss", "run show", run="r1")["run"]["state"] == "active"
+    assert [event["data"] for event in fleet.events("run.refused")] == [{"code": "conflict"}]
 
 
 def test_a_forced_end_calls_off_what_is_open_and_refuses_late_results(fleet: Fleet) -> None:
@@ -555,7 +564,7 @@ def test_after_its_time_a_sweep_drops_a_run_and_its_tasks(fleet: Fleet) -> None:
 def test_how_long_a_run_is_kept_can_be_said_by_the_config_at_the_end_and_afterwards() -> None:
     fleet = Fleet(work={**WORK, "runs": {"keep": MINUTE}})
     ended(fleet)
-    assert fleet.record("u\tr1")["until"] == fleet.now + MINUTE
+    assert fleet.record(records.run_key("r1"))["until"] == fleet.now + MINUTE
     fleet.call("boss", "run end", run="r1", keep=5_000)
     fleet.now += 5_000
     fleet.call("x", "sweep")

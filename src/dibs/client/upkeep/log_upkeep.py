@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.upkeep.log_retention import PrunePlan
+    from dibs.operations.upkeep.records import Archive
 
 LOCK_FILE = "archive.lock"  # in .dibs/local/
 TRIED_FILE = "archive.tried"  # its time: when a hook last started a sweep
@@ -108,7 +110,7 @@ def _drop_more(session: Session, call: Call) -> None:
     session.run(REST, mine, {})
 
 
-def _written(session: Session, plan: dict[str, Any]) -> dict[str, Any]:
+def _written(session: Session, plan: PrunePlan) -> Archive:
     from dibs.stores import log_archives
 
     return log_archives.write(session.store, session.place.local, session.config.id, plan, processes.host())

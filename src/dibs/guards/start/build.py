@@ -28,9 +28,9 @@ EXTENSIONS = (
 FOLDERS = (
     "", "client", "client/upkeep", "deploy", "git", "guards", "interfaces", "interfaces/agents",
     *[f"interfaces/agents/{name}" for name in NAMES], "ledger", "machine", "shell", "operations", "operations/agents",
-    "operations/claims", "operations/core", "operations/guards", "operations/messages", "operations/runs",
-    "operations/shared", "operations/tasks", "operations/upkeep", "stores", "stores/move", "stores/redis",
-    "stores/sqlite", "workers", "workspace",
+    "operations/claims", "operations/core", "operations/documents", "operations/guards", "operations/messages",
+    "operations/runs", "operations/tasks", "operations/upkeep", "operations/votes", "stores", "stores/move",
+    "stores/redis", "stores/sqlite", "workers", "workspace",
 )  # fmt: skip
 LEFT_OUT = ("__main__.py", "interfaces/agents/make_index.py", "operations/core/answer_keys.py", "shell/rows.py")
 TYPES = "answers.py"  # in each room: types alone

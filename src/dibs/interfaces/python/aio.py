@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.python.binder import Path
     from dibs.operations.agents.answers import BootAnswer
     from dibs.operations.claims.answers import ClaimAnswer, Mode
-    from dibs.operations.shared.answers import StateSetAnswer
+    from dibs.operations.documents.answers import StateSetAnswer
 
     R = TypeVar("R")
 

@@ -32,6 +32,7 @@ from dibs.operations.agents.answers import (
 )
 from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer
 from dibs.operations.claims.answers import AskAnswer, ConfirmAnswer, ReleaseAnswer, RenewAnswer, StatusAnswer
+from dibs.operations.documents.answers import StateDeleteAnswer, StateGetAnswer, StateListAnswer, StateSetAnswer
 from dibs.operations.landing.answers import LandAnswer, LandingCancelAnswer, LandingsAnswer, RadarAnswer
 from dibs.operations.messages.answers import (
     AckAnswer,
@@ -53,16 +54,6 @@ from dibs.operations.runs.answers import (
     RunShowAnswer,
     RunStartAnswer,
 )
-from dibs.operations.shared.answers import (
-    StateDeleteAnswer,
-    StateGetAnswer,
-    StateListAnswer,
-    StateSetAnswer,
-    VoteCastAnswer,
-    VoteListAnswer,
-    VoteOpenAnswer,
-    VoteShowAnswer,
-)
 from dibs.operations.tasks.answers import (
     TaskAddAnswer,
     TaskAnswer,
@@ -80,6 +71,7 @@ from dibs.operations.tasks.answers import (
     TaskTurnAnswer,
 )
 from dibs.operations.upkeep.answers import PruneAnswer, SealAnswer, SweepAnswer
+from dibs.operations.votes.answers import VoteCastAnswer, VoteListAnswer, VoteOpenAnswer, VoteShowAnswer
 
 _Kind: TypeAlias = Literal[
     "hold",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.interfaces.python.methods import Methods
-    from dibs.operations.shared.answers import StateSetAnswer
+    from dibs.operations.documents.answers import StateSetAnswer
 
 ATTEMPTS = Field("attempts", "integer", "how often to try")
 FIRST, LONGEST = 0.002, 0.1  # seconds: about as long as a commit takes; what a hundred writers need to get by

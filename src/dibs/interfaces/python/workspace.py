@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dibs.operations.agents.answers import BootAnswer
     from dibs.operations.claims.answers import ClaimAnswer
     from dibs.operations.core.call import Call
-    from dibs.operations.shared.answers import StateSetAnswer
+    from dibs.operations.documents.answers import StateSetAnswer
     from dibs.stores.seam import Store
 
 

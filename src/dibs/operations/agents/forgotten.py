@@ -13,7 +13,7 @@ from dibs.operations.agents.records import agent_key, get_agent, name_key, proce
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import process_name
 from dibs.operations.messages.records import mailbox_key
-from dibs.operations.runs.run_records import ACTIVE, MAX_RUNS_LISTED, member_key
+from dibs.operations.runs.records import active_runs, member_key
 from dibs.operations.tasks.records import assigned_to, history_key
 from dibs.stores.seam import prefix_range
 
@@ -55,8 +55,7 @@ def _is_needed(tx: Transaction, agent: str, same: str) -> bool:
         return True
     if tx.scan(1, assigned_to(agent), 1).rows:
         return True
-    runs = [row[2]["run"] for row in tx.scan(1, f"runs\t{ACTIVE}\t", MAX_RUNS_LISTED).rows]
-    keys = [mailbox_key(agent), *[member_key(run, agent) for run in runs]]
+    keys = [mailbox_key(agent), *[member_key(run["run"], agent) for run in active_runs(tx)]]
     ranges = [subagents_range(agent), prefix_range(claim_records.losses_prefix(agent))]
     tx.prefetch(keys, ranges, 1)
     box, *memberships = tx.get_many(keys).values()

@@ -7,7 +7,7 @@ from dibs.operations.agents.records import AGENT_KEYS, get_agents
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import paging
 from dibs.operations.core.call import within
-from dibs.operations.runs import run_records
+from dibs.operations.runs.records import active_runs, runs_joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,10 +25,8 @@ def coordinators(tx: Transaction, call: Call, agent: str, *, persons: bool = Tru
 
     Of no agent (the store, a push): the coordinators of all runs.
     """
-    active = [run for _, _, run in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", run_records.MAX_RUNS_LISTED).rows]
-    keys = {run["run"]: run_records.member_key(run["run"], agent) for run in active} if agent else {}
-    members = tx.get_many(list(keys.values()))
-    audience = {run["coordinator"] for run in active if not agent or members[keys[run["run"]]] is not None}
+    runs = active_runs(tx)
+    audience = {run["coordinator"] for run in (runs_joined(tx, runs, agent) if agent else runs)}
     audience |= {
         record["agent"] for record in claim_records.within_ranges(tx, [ROLE_RANGE]) if claim_records.is_claim(record)
     }

@@ -14,19 +14,35 @@ from __future__ import annotations
 
 from dibs.operations.agents.records import get_agents
 from dibs.operations.core import paging
-from dibs.operations.core.call import due, iso
+from dibs.operations.core.call import iso
 from dibs.operations.core.declare import HOSTS, PAGED, Field, Operation
 from dibs.operations.core.policy import DAY, HOUR
-from dibs.stores.seam import digest_of, walk
+from dibs.operations.landing import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import NotRequired, TypedDict
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.landing.answers import ComingConflictView, ConflictFileView, RadarAnswer, SideView
+    from dibs.operations.landing.records import ComingConflict, ConflictFacts, ConflictFile, Hunk, Look, Side
     from dibs.operations.landing.requests import RadarReportRequest, RadarRequest
     from dibs.stores.seam import Transaction
+
+    class Pair(TypedDict):
+        """Two sides that conflict, as a look reports them; the fields of REPORT say what each is."""
+
+        one: str
+        other: str
+        branches: NotRequired[list[str] | None]
+        trees: NotRequired[list[str] | None]
+        commits: NotRequired[list[str] | None]
+        agents: NotRequired[list[str] | None]
+        other_agents: NotRequired[list[str] | None]
+        files: NotRequired[list[tuple[str, str, list[Hunk]]] | None]
+        count: NotRequired[int | None]
+
 
 MAX_PAIRS = 200  # in one report; the look says how many more there are
 MAX_FILES_KEPT = 20  # of one pair
@@ -37,79 +53,76 @@ TOUCHED_EVERY_MS = HOUR  # a conflict that stays is written again this often, fo
 MAX_LISTED = 100
 
 
-def _report(tx: Transaction, call: Call, request: RadarReportRequest) -> dict[str, Any]:
+def _report(tx: Transaction, call: Call, request: RadarReportRequest) -> dict[str, list[str]]:
     """All conflicts of a place: new ones are told, those that are gone are dropped."""
-    where = digest_of(f"{call.place}\t{request['place']}" if call.place else request["place"])[
-        :12
-    ]  # a far caller reports of its own
-    known = dict(walk(tx, f"rp\t{where}\t"))
-    found = {f"rp\t{where}\t{_id(pair)}": pair for pair in request["pairs"][:MAX_PAIRS]}
+    where = records.place_id(call.place, request["place"])
+    known = records.get_conflicts(tx, where)
+    reported = {records.conflict_id(pair["one"], pair["other"]): pair for pair in request["pairs"][:MAX_PAIRS]}
     began, ended = [], []
-    for key, pair in found.items():
-        record = known.get(key)
-        fresh = _record(pair, key.rpartition("\t")[2])
-        if record is None:
-            record = {**fresh, "since": tx.now, "seen": tx.now}
-            _begin(tx, call, record)
-            began.append(record["conflict"])
-        elif {**record, **fresh} != record or tx.now - record["seen"] >= TOUCHED_EVERY_MS:
-            record = {**record, **fresh, "seen": tx.now}
+    for identifier, pair in reported.items():
+        conflict = known.get(identifier)
+        facts = _facts(pair, identifier)
+        if conflict is None:
+            conflict = {**facts, "since": tx.now, "seen": tx.now}
+            _begin(tx, call, conflict)
+            began.append(identifier)
+        elif {**conflict, **facts} != conflict or tx.now - conflict["seen"] >= TOUCHED_EVERY_MS:
+            conflict = {**facts, "since": conflict["since"], "seen": tx.now}
         else:
             continue
-        _put(tx, key, record)
-    for key, record in known.items():
-        if key not in found:
-            clear(tx, key, record)
-            ended.append(record["conflict"])
-    last = {"at": tx.now, "looked": request["looked"], "left_off": request["left_off"], "conflicts": len(found)}
-    tx.put(f"rl\t{where}", last, i2=due(tx.now + UNSEEN_LIFE_MS))
+        records.put_conflict(tx, where, conflict, conflict["seen"] + UNSEEN_LIFE_MS)
+    for identifier, conflict in known.items():
+        if identifier not in reported:
+            clear(tx, where, conflict)
+            ended.append(identifier)
+    look: Look = {
+        "at": tx.now, "looked": request["looked"], "left_off": request["left_off"], "conflicts": len(reported),
+    }  # fmt: skip
+    records.put_look(tx, where, look, tx.now + UNSEEN_LIFE_MS)
     return {"began": began, "ended": ended}
 
 
-def _id(pair: dict[str, Any]) -> str:
-    return digest_of("\t".join(sorted([pair["one"], pair["other"]])))[:12]
-
-
-def _record(pair: dict[str, Any], identifier: str) -> Record:
-    sides = [
-        {"side": pair[side], "branch": _nth(pair.get("branches"), place), "tree": _nth(pair.get("trees"), place),
-         "commit": _nth(pair.get("commits"), place), "agents": sorted(set(pair.get(agents) or ()))[:MAX_AGENTS_TOLD]}
-        for place, (side, agents) in enumerate((("one", "agents"), ("other", "other_agents")))
-    ]  # fmt: skip
-    files = [
+def _facts(pair: Pair, identifier: str) -> ConflictFacts:
+    files: list[ConflictFile] = [
         {"path": path, "kind": kind, "hunks": hunks} for path, kind, hunks in (pair.get("files") or ())[:MAX_FILES_KEPT]
+    ]
+    sides = [
+        _side(pair, 0, pair["one"], pair.get("agents") or ()),
+        _side(pair, 1, pair["other"], pair.get("other_agents") or ()),
     ]
     return {"conflict": identifier, "sides": sides, "files": files, "count": pair.get("count") or len(files)}
 
 
-def _nth(values: Any, place: int) -> str:
+def _side(pair: Pair, place: int, side: str, agents: Sequence[str]) -> Side:
+    return {
+        "side": side, "branch": _nth(pair.get("branches"), place), "tree": _nth(pair.get("trees"), place),
+        "commit": _nth(pair.get("commits"), place), "agents": sorted(set(agents))[:MAX_AGENTS_TOLD],
+    }  # fmt: skip
+
+
+def _nth(values: Sequence[str] | None, place: int) -> str:
     return values[place] if values and len(values) > place else ""
 
 
-def _put(tx: Transaction, key: str, record: Record) -> None:
-    entry = f"radar\t{record['since']:015d}\t{record['conflict']}"
-    tx.put(key, record, entry, due(record["seen"] + UNSEEN_LIFE_MS))
-
-
-def _begin(tx: Transaction, call: Call, record: Record) -> None:
+def _begin(tx: Transaction, call: Call, conflict: ComingConflict) -> None:
     """A pair begins to conflict: the log has it, and the agents of both sides are told."""
     from dibs.operations.messages import mailbox
 
-    one, other = record["sides"]
-    files = [file["path"] for file in record["files"]]
-    names = _called([record])
-    data = {"sides": [names[side["side"]] for side in record["sides"]], "files": files}
-    tx.append("radar.found", call.agent, record["conflict"], data)
+    one, other = conflict["sides"]
+    files = [file["path"] for file in conflict["files"]]
+    names = _called([conflict])
+    data = {"sides": [names[side["side"]] for side in conflict["sides"]], "files": files}
+    tx.append("radar.found", call.agent, conflict["conflict"], data)
     for mine, theirs in ((one, other), (other, one)):
         whose = f" of {' and '.join(_names(tx, theirs['agents']))}" if theirs["agents"] else ""
         text = (
             f"your work in {names[mine['side']]} and the work{whose} in {names[theirs['side']]} would conflict if "
-            f"merged now: {_places(record, mine is other)}. Agree on one of you now (`dibs send`), or merge the "
+            f"merged now: {_places(conflict, mine is other)}. Agree on one of you now (`dibs send`), or merge the "
             f"other's commits; `dibs radar` shows it."
         )
         for agent in mine["agents"]:
             if agent not in theirs["agents"]:
-                mailbox.post(tx, agent, call.voice, "radar", text, conflict=record["conflict"], files=files)
+                mailbox.post(tx, agent, call.voice, "radar", text, conflict=conflict["conflict"], files=files)
 
 
 def _names(tx: Transaction, agents: Sequence[str]) -> list[str]:
@@ -117,21 +130,21 @@ def _names(tx: Transaction, agents: Sequence[str]) -> list[str]:
     return [record["name"] if (record := known[agent]) is not None else agent for agent in agents]
 
 
-def _places(record: Record, second: bool) -> str:
+def _places(conflict: ComingConflict, second: bool) -> str:
     """The files, with the lines in the reader's own version."""
-    said = []
-    for file in record["files"][:MAX_FILES_TOLD]:
+    places = []
+    for file in conflict["files"][:MAX_FILES_TOLD]:
         lines = [hunk[2:4] if second else hunk[0:2] for hunk in file["hunks"]]
         spans = ", ".join(f"{first}" if count <= 1 else f"{first}-{first + count - 1}" for first, count in lines[:3])
         what = f"line {spans}" if spans else file["kind"]
-        said.append(f"{file['path']} ({what})")
-    more = record["count"] - len(said)
-    return ", ".join(said) + (f" and {more} more" if more > 0 else "")
+        places.append(f"{file['path']} ({what})")
+    more = conflict["count"] - len(places)
+    return ", ".join(places) + (f" and {more} more" if more > 0 else "")
 
 
-def _called(records: Sequence[Record]) -> dict[str, str]:
+def _called(conflicts: Sequence[ComingConflict]) -> dict[str, str]:
     """What each side of these conflicts is called: its branch, else its folder; both, if two sides have one branch."""
-    sides = {side["side"]: side for record in records for side in record["sides"]}
+    sides = {side["side"]: side for conflict in conflicts for side in conflict["sides"]}
     names = {key: side["branch"] or side["tree"].rpartition("/")[2] or key for key, side in sides.items()}
     often = [*names.values()]
     return {
@@ -140,39 +153,38 @@ def _called(records: Sequence[Record]) -> dict[str, str]:
     }
 
 
-def clear(tx: Transaction, key: str, record: Record) -> None:
+def clear(tx: Transaction, place: str, conflict: ComingConflict) -> None:
     """A conflict is gone, or nobody looks any more."""
-    tx.delete(key)
-    tx.append("radar.cleared", "dibs", record["conflict"], {"sides": list(_called([record]).values())})
+    records.delete_conflict(tx, place, conflict["conflict"])
+    tx.append("radar.cleared", "dibs", conflict["conflict"], {"sides": list(_called([conflict]).values())})
 
 
 # --- looking
 
 
-def _radar(tx: Transaction, call: Call, request: RadarRequest) -> dict[str, Any]:
-    page = paging.read(
-        tx, [(paging.INDEX, "radar\t", None)], paging.check_limit(request["limit"], MAX_LISTED), request["after"]
-    )
-    looks = [record for _, record in walk(tx, "rl\t")]
-    last = max(looks, key=lambda look: look["at"]) if looks else None
+def _radar(tx: Transaction, call: Call, request: RadarRequest) -> RadarAnswer:
+    limit = paging.check_limit(request["limit"], MAX_LISTED)
+    page = paging.read(tx, [(paging.INDEX, records.CONFLICTS, None)], limit, request["after"])
+    looks = records.get_looks(tx)
     names = _called(page.records)
     return {
-        "conflicts": [_shown(tx, record, names) for record in page.records],
-        "looked_at": iso(tx, last["at"]) if last is not None else None,
+        "conflicts": [_shown(tx, conflict, names) for conflict in page.records],
+        "looked_at": iso(tx, max(look["at"] for look in looks)) if looks else None,
         "looked": sum(look["looked"] for look in looks),
-        **page.answer(),
+        "more": page.more,
+        "cursor": page.cursor,
     }
 
 
-def _shown(tx: Transaction, record: Record, names: dict[str, str]) -> dict[str, Any]:
-    sides = [{**side, "name": names[side["side"]]} for side in record["sides"]]
-    files = [
+def _shown(tx: Transaction, conflict: ComingConflict, names: dict[str, str]) -> ComingConflictView:
+    sides: list[SideView] = [{**side, "name": names[side["side"]]} for side in conflict["sides"]]
+    files: list[ConflictFileView] = [
         {**file, "hunks": [{"one": hunk[0:2], "other": hunk[2:4]} for hunk in file["hunks"]]}
-        for file in record["files"]
+        for file in conflict["files"]
     ]
     return {
-        "id": record["conflict"], "since": iso(tx, record["since"]), "sides": sides, "files": files,
-        "count": record["count"],
+        "id": conflict["conflict"], "since": iso(tx, conflict["since"]), "sides": sides, "files": files,
+        "count": conflict["count"],
     }  # fmt: skip
 
 

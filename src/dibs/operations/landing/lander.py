@@ -25,14 +25,16 @@ from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants
 from dibs.operations.core.call import iso, related
 from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
-from dibs.operations.landing import queue
+from dibs.operations.landing import queue, records
 from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Final, NotRequired, TypedDict
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.landing.answers import LandingView
+    from dibs.operations.landing.records import Batch, Landing, TargetState
     from dibs.operations.landing.requests import (
         LandBackRequest,
         LandBatchRequest,
@@ -45,11 +47,52 @@ if TYPE_CHECKING:
         LandTakeRequest,
         LandTurnRequest,
     )
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
+
+    class Intent(TypedDict):
+        """A move of the target that a dead lander may have made."""
+
+        base: str
+        commit: str
+
+    class TurnGiven(TypedDict):
+        """The caller is the lander."""
+
+        onto: str
+        token: int
+        turn: int
+        expires_at: str
+        interrupted: NotRequired[Intent]
+
+    class QueuedLanding(TypedDict):
+        """What a lander has to know of a landing."""
+
+        landing: str
+        branch: str
+        commit: str
+        agents: list[str]
+        priority: int
+        home: str
+
+    class NextBatch(TypedDict):
+        """The next landings, and the length of the queue."""
+
+        landings: list[QueuedLanding]
+        queued: int
+
+    class Standing(TypedDict):
+        """How a landing stands, and whether another process lands."""
+
+        free: bool  # nobody lands
+        queued: int
+        landing: LandingView | None
+        agent: NotRequired[str]  # that holds the claim on landing
+        lands: NotRequired[bool]  # it is the lander
+
 
 CLAIM_TTL_MS = 60_000  # the lander renews it; on another machine a dead one blocks the queue for this long
 BY_LANDER = "land"  # the `by` of its claim
-CHECKING = "checking"
+CHECKING: Final = "checking"
 CODES = ("conflict", "check", "missing", "tree", "forbidden")  # why a landing is refused
 BRANCH_CODES = ("conflict", "check")  # of these, what the branch itself has to be repaired for
 MAX_BATCH = 64
@@ -58,7 +101,7 @@ MAX_OUTPUT_CHARS = 1_200  # of a check, in a message
 MAX_STOPPED = 64  # landings whose agents are told why nothing lands
 
 
-def _take(tx: Transaction, call: Call, request: LandTakeRequest) -> Any:
+def _take(tx: Transaction, call: Call, request: LandTakeRequest) -> TurnGiven | DibsError:
     """Become the lander."""
     target = queue.target_of(call, request["onto"])
     agent = get_agent(tx, call.agent)
@@ -67,10 +110,10 @@ def _take(tx: Transaction, call: Call, request: LandTakeRequest) -> Any:
         if refusal is not None:
             tx.append("call.refused", call.agent, "land", {"code": refusal.code})
             return refusal
-    state = queue.state_of(tx, target)
-    running = state["running"]
-    if running is not None and running["process"] != request["lander"]:
-        refusal = _still_lands(tx, call, target, running)
+    state = records.get_state(tx, target)
+    former = state["running"]
+    if former is not None and former["process"] != request["lander"]:
+        refusal = _still_lands(tx, call, target, former)
         if refusal is not None:
             return refusal
     reason = f"lands branches on {target}"
@@ -81,31 +124,32 @@ def _take(tx: Transaction, call: Call, request: LandTakeRequest) -> Any:
     if isinstance(claim, DibsError):
         return claim
     state["turn"] += 1
-    interrupted = running if running is not None and running["stage"] == queue.MOVING else None
-    state["running"] = {
+    batch: Batch = {
         "process": request["lander"], "agent": call.agent, "at": tx.now, "token": claim["token"], "turn": state["turn"],
         "stage": CHECKING, "landings": [], "kept": bool(claim.get("renewed")),
     }  # fmt: skip
-    if interrupted is not None:  # until the repository was asked, its intent stays
-        for name in ("stage", "landings", "base", "commit", "moves"):
-            state["running"][name] = interrupted[name]
-    queue.put_state(tx, state)
-    found = {"onto": target, "token": claim["token"], "turn": state["turn"], "expires_at": claim["expires_at"]}
-    if interrupted is not None:
-        found["interrupted"] = {name: interrupted[name] for name in ("base", "commit")}
-    return found
+    answer: TurnGiven = {
+        "onto": target, "token": claim["token"], "turn": state["turn"], "expires_at": claim["expires_at"],
+    }  # fmt: skip
+    if former is not None and former["stage"] == queue.MOVING:  # until the repository was asked, its intent stays
+        batch["stage"], batch["landings"], batch["moves"] = former["stage"], former["landings"], former["moves"]
+        batch["base"], batch["commit"] = former["base"], former["commit"]
+        answer["interrupted"] = {"base": former["base"], "commit": former["commit"]}
+    state["running"] = batch
+    records.put_state(tx, state)
+    return answer
 
 
-def _still_lands(tx: Transaction, call: Call, target: str, running: Record) -> Held | None:
+def _still_lands(tx: Transaction, call: Call, target: str, batch: Batch) -> Held | None:
     """The lander's process, if it is still there; the claim of a dead one ends here."""
     claim = queue.holder(tx, target)
-    mine = claim is not None and claim["token"] == running["token"]
-    alive = call.alive(running["process"])
+    mine = claim is not None and claim["token"] == batch["token"]
+    alive = call.alive(batch["process"])
     if alive or (alive is None and mine):
         blocker = {
-            "agent": running["agent"], "resource": f"land:{target}", "mode": "write", "since": iso(tx, running["at"]),
+            "agent": batch["agent"], "resource": f"land:{target}", "mode": "write", "since": iso(tx, batch["at"]),
             "until": iso(tx, claim["until"]) if claim is not None else "", "reason": f"lands branches on {target}",
-            "pid": running["process"][3] if running["process"] else 0,
+            "pid": batch["process"][3] if batch["process"] else 0,
         }  # fmt: skip
         return Held(blockers=[blocker], more=0)
     if claim is not None and mine and claim["by"] == BY_LANDER:
@@ -114,71 +158,76 @@ def _still_lands(tx: Transaction, call: Call, target: str, running: Record) -> H
     return None
 
 
-def _batch(tx: Transaction, call: Call, request: LandBatchRequest) -> Any:
+def _batch(tx: Transaction, call: Call, request: LandBatchRequest) -> NextBatch | Fenced:
     """The next landings, at most `size`; those in `without` are passed over."""
-    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
-    if refusal is not None:
-        return refusal
+    mine = _mine(tx, call, request)
+    if isinstance(mine, Fenced):
+        return mine
+    state, batch = mine
     passed = set(request["without"])
-    left = [one for one in queue.queued(tx, state["target"], queue.MAX_QUEUED) if one["landing"] not in passed]
-    chosen = left[: max(1, min(request["size"], MAX_BATCH))]
-    state["running"].update(stage=CHECKING, landings=[one["landing"] for one in chosen])
-    queue.put_state(tx, state)
-    names = ("landing", "branch", "commit", "agents", "priority")
-    shown = [{"home": one.get("home", ""), **{name: one[name] for name in names}} for one in chosen]
-    return {"landings": shown, "queued": state["queued"]}
+    queued = records.queued_landings(tx, state["target"], records.MAX_QUEUED)
+    landings = [landing for landing in queued if landing["landing"] not in passed][
+        : max(1, min(request["size"], MAX_BATCH))
+    ]
+    batch["stage"], batch["landings"] = CHECKING, [landing["landing"] for landing in landings]
+    records.put_state(tx, state)
+    return {"landings": [_next(landing) for landing in landings], "queued": state["queued"]}
 
 
-def _move(tx: Transaction, call: Call, request: LandMoveRequest) -> Any:
+def _next(landing: Landing) -> QueuedLanding:
+    return {
+        "landing": landing["landing"], "branch": landing["branch"], "commit": landing["commit"],
+        "agents": landing["agents"], "priority": landing["priority"], "home": landing.get("home", ""),
+    }  # fmt: skip
+
+
+def _move(tx: Transaction, call: Call, request: LandMoveRequest) -> dict[str, list[str]] | Fenced:
     """The intent to move the target from `base` to `commit`. `moves`: each landing, its tip, the commit it becomes."""
     moves = request["moves"]
-    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
-    if refusal is not None:
-        return refusal
-    found = tx.get_many([f"lq\t{identifier}" for identifier, _, _ in moves])
-    gone = [identifier for identifier, tip, _ in moves if not _wants(found[f"lq\t{identifier}"], tip)]
+    mine = _mine(tx, call, request)
+    if isinstance(mine, Fenced):
+        return mine
+    state, batch = mine
+    landings = [identifier for identifier, _, _ in moves]
+    known = records.get_landings(tx, landings)
+    gone = [identifier for identifier, tip, _ in moves if not _wants(known[identifier], tip)]
     if gone or not moves:
         return {"gone": gone}
-    landings = [identifier for identifier, _, _ in moves]
-    state["running"].update(
-        stage=queue.MOVING,
-        landings=landings,
-        base=request["base"],
-        commit=request["commit"],
-        moves=[list(one) for one in moves],
-    )
-    queue.put_state(tx, state)
+    batch["stage"], batch["landings"], batch["moves"] = queue.MOVING, landings, [list(move) for move in moves]
+    batch["base"], batch["commit"] = request["base"], request["commit"]
+    records.put_state(tx, state)
     data = {"base": request["base"], "commit": request["commit"], "landings": landings, "token": request["token"]}
     tx.append("landing.moving", call.agent, state["target"], data)
     return {"gone": []}
 
 
-def _wants(landing: Record | None, tip: str) -> bool:
+def _wants(landing: Landing | None, tip: str) -> bool:
     """Is this still what the queue asks for?"""
-    return landing is not None and landing["state"] == queue.QUEUED and landing["commit"] in {"", tip}
+    return landing is not None and landing["state"] == records.QUEUED and landing["commit"] in {"", tip}
 
 
-def _done(tx: Transaction, call: Call, request: LandDoneRequest) -> Any:
+def _done(tx: Transaction, call: Call, request: LandDoneRequest) -> dict[str, list[str]] | Fenced:
     """The target has moved as intended."""
     token = request["token"]
-    state, refusal = _mine(tx, call, request["onto"], token, request["turn"])
-    if refusal is not None:
-        return refusal
-    running = state["running"]
-    if running["stage"] != queue.MOVING:
+    mine = _mine(tx, call, request)
+    if isinstance(mine, Fenced):
+        return mine
+    state, batch = mine
+    if batch["stage"] != queue.MOVING:
         return {"landed": []}
-    known = tx.get_many([f"lq\t{identifier}" for identifier, _, _ in running["moves"]])
-    base, commit, moves = running["base"], running["commit"], running.pop("moves")
+    base, commit, moves = batch["base"], batch["commit"], batch["moves"]
+    known = records.get_landings(tx, [identifier for identifier, _, _ in moves])
     state["last"] = {"commit": commit, "at": tx.now, "agent": call.agent, "token": token}
     state.pop("stopped", None)
-    _forget_intent(running)
-    queue.put_state(tx, state)
+    _forget_intent(batch)
+    records.put_state(tx, state)
     landed = []
     for identifier, tip, became in moves:
-        landing = known[f"lq\t{identifier}"]
-        if landing is None or landing["state"] != queue.QUEUED:
+        landing = known[identifier]
+        if landing is None or landing["state"] != records.QUEUED:
             continue
-        queue.decide(tx, landing, queue.LANDED, landed=became, token=token)
+        landing["landed"], landing["token"] = became, token
+        queue.decide(tx, landing, queue.LANDED)
         data = {"target": state["target"], "branch": landing["branch"], "base": base, "commit": became, "token": token}
         tx.append("landing.landed", call.agent, identifier, data)
         text = (
@@ -189,108 +238,108 @@ def _done(tx: Transaction, call: Call, request: LandDoneRequest) -> Any:
     return {"landed": landed}
 
 
-def _forget_intent(running: Record) -> None:
-    for name in ("base", "commit"):
-        running.pop(name, None)
-    running.update(stage=CHECKING, landings=[])
+def _forget_intent(batch: Batch) -> None:
+    batch.pop("moves", None)
+    batch.pop("base", None)
+    batch.pop("commit", None)
+    batch["stage"], batch["landings"] = CHECKING, []
 
 
-def _back(tx: Transaction, call: Call, request: LandBackRequest) -> Any:
+def _back(tx: Transaction, call: Call, request: LandBackRequest) -> dict[str, Json] | Fenced:
     """The target did not move."""
-    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
-    if refusal is not None:
-        return refusal
-    state["running"].pop("moves", None)
-    _forget_intent(state["running"])
-    queue.put_state(tx, state)
+    mine = _mine(tx, call, request)
+    if isinstance(mine, Fenced):
+        return mine
+    state, batch = mine
+    _forget_intent(batch)
+    records.put_state(tx, state)
     return {}
 
 
-def _refuse(tx: Transaction, call: Call, request: LandRefuseRequest) -> Any:
+def _refuse(tx: Transaction, call: Call, request: LandRefuseRequest) -> dict[str, bool] | Fenced:
     """One landing is refused; its branch is untouched."""
-    code = request["code"]
-    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
-    if refusal is not None:
-        return refusal
-    found = tx.get(f"lq\t{request['landing']}")
-    if found is None or found["state"] != queue.QUEUED:
+    code, why, log = request["code"], request["why"], request["log"]
+    mine = _mine(tx, call, request)
+    if isinstance(mine, Fenced):
+        return mine
+    state, _ = mine
+    record = records.get_landing(tx, request["landing"])
+    if record is None or record["state"] != records.QUEUED:
         return {"refused": False}
     if state.pop("stopped", None) is not None:  # the check runs, or git merges: nothing stops it any more
-        queue.put_state(tx, state)
+        records.put_state(tx, state)
     end = request["output"][-MAX_OUTPUT_CHARS:]
     named = list(request["paths"])[:MAX_PATHS]
-    queue.decide(tx, found, queue.REFUSED, code=code, why=request["why"], paths=named, output=end, log=request["log"])
-    data = {
-        "target": state["target"],
-        "branch": found["branch"],
-        "code": code,
-        "why": request["why"],
-        "token": request["token"],
-    }
+    record.update({"code": code, "why": why, "paths": named, "output": end, "log": log})
+    queue.decide(tx, record, queue.REFUSED)
+    data = {"target": state["target"], "branch": record["branch"], "code": code, "why": why, "token": request["token"]}
     tx.append("landing.refused", call.agent, request["landing"], data)
     mends = "Repair it and run" if code in BRANCH_CODES else "Then run"
-    kept = f"The branch is untouched. {mends} `dibs land {quoted(found['branch'])}` again."
+    advice = f"The branch is untouched. {mends} `dibs land {quoted(record['branch'])}` again."
     shown = f"\n{end}" if end else ""
-    where = f" The whole output: {request['log']}." if request["log"] else ""
-    text = f"{found['branch']} did not land on {state['target']}: {request['why']} {kept}{where}{shown}"
-    queue.tell(tx, call, found["agents"], text, found, code=code, paths=named)
+    where = f" The whole output: {log}." if log else ""
+    text = f"{record['branch']} did not land on {state['target']}: {why} {advice}{where}{shown}"
+    queue.tell(tx, call, record["agents"], text, record, code=code, paths=named)
     return {"refused": True}
 
 
-def _stop(tx: Transaction, call: Call, request: LandStopRequest) -> Any:
+def _stop(tx: Transaction, call: Call, request: LandStopRequest) -> dict[str, int] | Fenced:
     """Nothing can land now, or these cannot. `what` is the cause without what changes from look to look."""
-    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
-    if refusal is not None:
-        return refusal
+    why = request["why"]
+    mine = _mine(tx, call, request)
+    if isinstance(mine, Fenced):
+        return mine
+    state, _ = mine
     cause = digest_of(request["what"])[:12]
     named = set(request["landings"])
-    found = [one for one in queue.queued(tx, state["target"], MAX_STOPPED) if not named or one["landing"] in named]
-    new = [one for one in found if one.get("stopped") != cause]
+    queued = records.queued_landings(tx, state["target"], MAX_STOPPED)
+    concerned = [landing for landing in queued if not named or landing["landing"] in named]
+    new = [landing for landing in concerned if landing.get("stopped") != cause]
     before = state.get("stopped")
     if before is not None and before["cause"] == cause and not new:
         return {"told": 0}
-    known = before["at"] if before is not None and before["cause"] == cause else tx.now
-    state["stopped"] = {"at": known, "cause": cause, "why": request["why"], "agent": call.agent}
-    queue.put_state(tx, state)
-    data = {"why": request["why"], "landings": [one["landing"] for one in found], "token": request["token"]}
+    since = before["at"] if before is not None and before["cause"] == cause else tx.now
+    state["stopped"] = {"at": since, "cause": cause, "why": why, "agent": call.agent}
+    records.put_state(tx, state)
+    data = {"why": why, "landings": [landing["landing"] for landing in concerned], "token": request["token"]}
     tx.append("landing.stopped", call.agent, state["target"], data)
     for landing in new:
         landing["stopped"] = cause
-        queue.put(tx, landing)
-        text = f"{landing['branch']} cannot land on {state['target']} now and stays queued: {request['why']}"
+        records.put_landing(tx, landing)
+        text = f"{landing['branch']} cannot land on {state['target']} now and stays queued: {why}"
         queue.tell(tx, call, landing["agents"], text, landing)
     return {"told": len(new)}
 
 
-def _leave(tx: Transaction, call: Call, request: LandLeaveRequest) -> Any:
+def _leave(tx: Transaction, call: Call, request: LandLeaveRequest) -> dict[str, Json] | Fenced:
     """The lander ends; a waiter may land."""
-    state, refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])
-    if refusal is not None:
-        return refusal
-    kept = state["running"]["kept"]
-    if state["running"]["stage"] == queue.MOVING:  # an intent stays for the next lander to look into
-        state["running"]["process"] = None
+    mine = _mine(tx, call, request)
+    if isinstance(mine, Fenced):
+        return mine
+    state, batch = mine
+    if batch["stage"] == queue.MOVING:  # an intent stays for the next lander to look into
+        batch["process"] = None
     else:
         state["running"] = None
-    queue.put_state(tx, state)
+    records.put_state(tx, state)
     claim = queue.holder(tx, state["target"])
-    if claim is not None and not kept:
+    if claim is not None and not batch["kept"]:
         released = [queue.resource_of(state["target"])]
         endings.give_back(tx, claim, released, "released")
         endings.serve(tx, released, call.agent)
     return {}
 
 
-def _mine(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> tuple[Record, Fenced | None]:
-    """The target's state, and the refusal of a lander that is no longer the one."""
-    target = queue.target_of(call, onto)
-    state, claim = queue.state_of(tx, target), queue.holder(tx, target)
-    running = state["running"]
+def _mine(tx: Transaction, call: Call, request: LandConfirmRequest) -> tuple[TargetState, Batch] | Fenced:
+    """The target's state and its batch; or the refusal of a lander that is no longer the one."""
+    target, token = queue.target_of(call, request["onto"]), request["token"]
+    state, claim = records.get_state(tx, target), queue.holder(tx, target)
+    batch = state["running"]
     live = claim is not None and claim["token"] == token and related(claim["agent"], call.agent)
-    if live and running is not None and running["turn"] == turn and running["token"] == token:
-        return state, None
+    if live and batch is not None and batch["turn"] == request["turn"] and batch["token"] == token:
+        return state, batch
     tx.append("call.refused", call.agent, f"land:{target}", {"code": Fenced.code})
-    return state, Fenced(
+    return Fenced(
         resource=f"land:{target}",
         given=token,
         holder=claim["agent"] if claim is not None else None,
@@ -299,33 +348,36 @@ def _mine(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> tupl
     )
 
 
-def _confirm(tx: Transaction, call: Call, request: LandConfirmRequest) -> Any:
+def _confirm(tx: Transaction, call: Call, request: LandConfirmRequest) -> dict[str, Json] | Fenced:
     """Is this process still the lander?"""
-    refusal = _mine(tx, call, request["onto"], request["token"], request["turn"])[1]
-    if refusal is None:
-        tx.certify()
-    return refusal or {}
+    mine = _mine(tx, call, request)
+    if isinstance(mine, Fenced):
+        return mine
+    tx.certify()
+    return {}
 
 
-def _turn(tx: Transaction, call: Call, request: LandTurnRequest) -> dict[str, Any]:
+def _turn(tx: Transaction, call: Call, request: LandTurnRequest) -> Standing:
     """How a landing stands, and whether another process lands: for one that waits."""
     target = queue.target_of(call, request["onto"])
-    state, claim = queue.state_of(tx, target), queue.holder(tx, target)
-    running = state["running"]
+    state, claim = records.get_state(tx, target), queue.holder(tx, target)
+    batch = state["running"]
     free = claim is None
-    lands = running is not None and claim is not None and claim["token"] == running["token"]
-    if running is not None and lands:
-        free = call.alive(running["process"]) is False
-    record = tx.get(f"lq\t{request['landing']}") if request["landing"] else None
-    found = {"free": free, "queued": state["queued"], "landing": queue.shown(tx, record) if record else None}
+    lands = batch is not None and claim is not None and claim["token"] == batch["token"]
+    if batch is not None and lands:
+        free = call.alive(batch["process"]) is False
+    record = records.get_landing(tx, request["landing"]) if request["landing"] else None
+    standing: Standing = {
+        "free": free, "queued": state["queued"], "landing": queue.shown(tx, record) if record else None,
+    }  # fmt: skip
     if claim is not None:
-        found.update(agent=claim["agent"], lands=lands)
-    return found
+        standing["agent"], standing["lands"] = claim["agent"], lands
+    return standing
 
 
-def _targets(tx: Transaction, call: Call) -> dict[str, Any]:
+def _targets(tx: Transaction, call: Call) -> dict[str, list[str]]:
     """Where something is queued."""
-    return {"targets": queue.targets(tx)}
+    return {"targets": records.targets(tx)}
 
 
 _ONTO = Field("onto", "text", "the target branch", default="")

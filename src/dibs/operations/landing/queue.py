@@ -18,51 +18,59 @@ from dibs.errors import Conflict, Invalid, NotFound, Quota
 from dibs.operations.claims import records as claim_records
 from dibs.operations.claims import resources
 from dibs.operations.core import paging
-from dibs.operations.core.call import due, iso, related
+from dibs.operations.core.call import iso, related
 from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
 from dibs.operations.core.policy import DAY
+from dibs.operations.landing import records
+from dibs.operations.landing.records import MAX_PRIORITY, MAX_QUEUED, QUEUED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Final
 
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.core.paging import Section
+    from dibs.operations.landing.answers import (
+        LandAnswer,
+        LanderView,
+        LandingCancelAnswer,
+        LandingsAnswer,
+        LandingView,
+        LastLandingView,
+    )
+    from dibs.operations.landing.records import Landing, LastLanding, Outcome, TargetState
     from dibs.operations.landing.requests import LandingsCancelRequest, LandingsRequest, LandRequest
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
-QUEUED, LANDED, REFUSED, CANCELLED = "queued", "landed", "refused", "cancelled"
-MOVING = "moving"  # the stage of a batch whose target is being moved: there is no way back
+LANDED: Final = "landed"
+REFUSED: Final = "refused"
+CANCELLED: Final = "cancelled"
+MOVING: Final = "moving"  # the stage of a batch whose target is being moved: there is no way back
 DEFAULT_TARGET = "main"
-MAX_QUEUED = 1_000  # in one queue
 MAX_BRANCH_CHARS = 250  # git's own limit is that of a file name
-MAX_PRIORITY = 1_000
 MAX_LISTED = 100
-MAX_TARGETS = 32  # with a queue, that one process lands on
-QUEUES = "landings\tqueue\t"  # how the entries of all queues begin
 MAX_AGENTS = 8  # that are told of one landing
+VIEW_FIELDS = ("home", "landed", "token", "why", "code", "paths", "output", "log")  # shown if they are there
 DECIDED_LIFE_MS = 7 * DAY  # of a decided landing; the log has it for as long as the log is kept
-MAX_TIME_MS = 10**15 - 1  # subtracted from, so that an index, which is read upwards, has the newest first
 
 
 # --- queueing
 
 
-def _land(tx: Transaction, call: Call, request: LandRequest) -> Any:
-    branch = request["branch"]
+def _land(tx: Transaction, call: Call, request: LandRequest) -> LandAnswer | Quota:
+    branch, commit = request["branch"], request["commit"]
     target = target_of(call, request["onto"])
     _check_branch(branch, "branch")
     if branch == target:
         raise Invalid(f"{branch} is where branches land; name another one, or run this in its worktree", field="branch")
-    state = state_of(tx, target)
-    key = f"lb\t{target}\t{branch}"
-    known: Record | None = tx.get(key)
-    record = _fetch(tx, known["landing"]) if known is not None else None
-    if record is not None and record["state"] == QUEUED:
-        return _again(tx, call, record, request["commit"], request["priority"], request["home"])
-    if record is not None and request["commit"] == record["commit"] and not request["again"]:
-        return {"landing": shown(tx, record), "repeated": True}
+    state = records.get_state(tx, target)
+    known = records.landing_of(tx, target, branch)
+    if known is not None and known["state"] == QUEUED:
+        return _again(tx, call, known, commit, request["priority"], request["home"])
+    if known is not None and commit == known["commit"] and not request["again"]:
+        return {"landing": shown(tx, known), "repeated": True}
     if state["queued"] >= MAX_QUEUED:
         tx.append("call.refused", call.agent, "land", {"code": Quota.code})
         return Quota(
@@ -72,33 +80,37 @@ def _land(tx: Transaction, call: Call, request: LandRequest) -> Any:
         )
     state["count"] += 1
     state["queued"] += 1
-    landing: Record = {
-        "landing": f"ld{tx.id()}", "target": target, "branch": branch, "commit": request["commit"],
-        "agents": [call.agent], "at": tx.now, "order": state["count"], "priority": request["priority"], "state": QUEUED,
+    landing: Landing = {
+        "landing": f"ld{tx.id()}", "target": target, "branch": branch, "commit": commit, "agents": [call.agent],
+        "at": tx.now, "order": state["count"], "priority": request["priority"], "state": QUEUED,
         "home": request["home"],
     }  # fmt: skip
-    put(tx, landing)
-    tx.put(key, {"landing": landing["landing"]})
-    put_state(tx, state)
+    records.put_landing(tx, landing)
+    records.put_branch(tx, landing)
+    records.put_state(tx, state)
     _log_queued(tx, call, landing)
-    return {"landing": shown(tx, landing), "place": _place(tx, landing)}
+    return {"landing": shown(tx, landing), "place": records.place_in_queue(tx, landing)}
 
 
-def _again(tx: Transaction, call: Call, landing: Record, commit: str, priority: int, home: str) -> dict[str, Any]:
+def _again(tx: Transaction, call: Call, landing: Landing, commit: str, priority: int, home: str) -> LandAnswer:
     """The branch is queued already: another commit takes the place of its former one."""
     same = commit == landing["commit"] and priority <= landing["priority"]
     if call.agent not in landing["agents"]:
         landing["agents"] = [*landing["agents"], call.agent][-MAX_AGENTS:]
         same = False
     if not same:
-        landing.update(commit=commit, priority=max(priority, landing["priority"]), home=home)
-        put(tx, landing)
+        landing.update({"commit": commit, "priority": max(priority, landing["priority"]), "home": home})
+        records.put_landing(tx, landing)
         _log_queued(tx, call, landing)
-    return {"landing": shown(tx, landing), "place": _place(tx, landing), "repeated": True}
+    return {"landing": shown(tx, landing), "place": records.place_in_queue(tx, landing), "repeated": True}
 
 
-def _log_queued(tx: Transaction, call: Call, landing: Record) -> None:
-    data = {name: landing[name] for name in ("target", "branch", "commit", "priority") if landing[name]}
+def _log_queued(tx: Transaction, call: Call, landing: Landing) -> None:
+    facts = {
+        "target": landing["target"], "branch": landing["branch"], "commit": landing["commit"],
+        "priority": landing["priority"],
+    }  # fmt: skip
+    data: dict[str, Json] = {name: value for name, value in facts.items() if value}
     if call.request:
         data["request"] = ["land", call.request]
     tx.append("landing.queued", call.agent, landing["landing"], data)
@@ -116,137 +128,78 @@ def target_of(call: Call, onto: str) -> str:
     return target
 
 
-def _place(tx: Transaction, landing: Record) -> int:
-    """Its place in the queue, from 1."""
-    first, mine = _queue_of(landing["target"]), _entry(landing)
-    return 1 + sum(1 for entry, _, _ in tx.scan(1, first, MAX_QUEUED).rows if entry < mine)
-
-
 # --- cancelling
 
 
-def _cancel(tx: Transaction, call: Call, request: LandingsCancelRequest) -> Any:
-    found = _find(tx, call, request["landing"], request["onto"])
-    if found["state"] == CANCELLED:
-        return {"landing": shown(tx, found)}
+def _cancel(tx: Transaction, call: Call, request: LandingsCancelRequest) -> LandingCancelAnswer | Conflict:
+    record = _find(tx, call, request["landing"], request["onto"])
+    if record["state"] == CANCELLED:
+        return {"landing": shown(tx, record)}
+    branch, target = record["branch"], record["target"]
     refusal = None
-    if found["state"] != QUEUED:
-        refusal = f"{found['branch']} is {found['state']} already."
-    elif found["landing"] in moving(state_of(tx, found["target"])):
-        refusal = f"{found['target']} is being moved to {found['branch']} at this moment."
+    if record["state"] != QUEUED:
+        refusal = f"{branch} is {record['state']} already."
+    elif record["landing"] in moving(records.get_state(tx, target)):
+        refusal = f"{target} is being moved to {branch} at this moment."
     if refusal:
         tx.append("call.refused", call.agent, "landings cancel", {"code": Conflict.code})
-        return Conflict(refusal, landing=found["landing"], state=found["state"])
-    decide(tx, found, CANCELLED)
-    tx.append("landing.cancelled", call.agent, found["landing"], {"target": found["target"], "branch": found["branch"]})
-    text = f"{call.name or call.agent} took {found['branch']} out of the queue for {found['target']}; it is untouched."
-    tell(tx, call, [agent for agent in found["agents"] if not related(agent, call.agent)], text, found)
-    return {"landing": shown(tx, found)}
+        return Conflict(refusal, landing=record["landing"], state=record["state"])
+    decide(tx, record, CANCELLED)
+    tx.append("landing.cancelled", call.agent, record["landing"], {"target": target, "branch": branch})
+    text = f"{call.name or call.agent} took {branch} out of the queue for {target}; it is untouched."
+    tell(tx, call, [agent for agent in record["agents"] if not related(agent, call.agent)], text, record)
+    return {"landing": shown(tx, record)}
 
 
 def _asks_to_cancel(tx: Transaction, call: Call, request: LandingsCancelRequest) -> tuple[str, Sequence[str]]:
     """Of another agent's landing: an orchestrator."""
-    found = _known(tx, call, request["landing"], request["onto"])
-    if found is None:
+    record = _known(tx, call, request["landing"], request["onto"])
+    if record is None:
         return "", ()  # the body refuses it as not queued, after the caller's right is checked
-    own = any(related(agent, call.agent) for agent in found["agents"])
-    return ("" if own else "orchestrator"), found["agents"]
+    own = any(related(agent, call.agent) for agent in record["agents"])
+    return ("" if own else "orchestrator"), record["agents"]
 
 
-def _find(tx: Transaction, call: Call, word: str, onto: str) -> Record:
+def _find(tx: Transaction, call: Call, word: str, onto: str) -> Landing:
     """A landing by its id or by its branch; raises if there is none."""
-    found = _known(tx, call, word, onto)
-    if found is None:
+    landing = _known(tx, call, word, onto)
+    if landing is None:
         target = target_of(call, onto)
         raise NotFound(f"{word} is not queued to land on {target}; `dibs land --status` shows the queue.", landing=word)
-    return found
+    return landing
 
 
-def _known(tx: Transaction, call: Call, word: str, onto: str) -> Record | None:
+def _known(tx: Transaction, call: Call, word: str, onto: str) -> Landing | None:
     target = target_of(call, onto)
     _check_branch(word, "landing")
-    known = tx.get_many([f"lq\t{word}", f"lb\t{target}\t{word}"])
-    by_branch = known[f"lb\t{target}\t{word}"]
-    return known[f"lq\t{word}"] or (_fetch(tx, by_branch["landing"]) if by_branch is not None else None)
+    return records.find_landing(tx, target, word)
 
 
-# --- records; lander.py uses them as well
+# --- what lander.py does as well
 
 
-def state_of(tx: Transaction, target: str) -> Record:
-    """The state of a target: how much is queued, the batch that is being landed, the last landing."""
-    found: Record | None = tx.get(f"lt\t{target}")
-    return found or {"target": target, "count": 0, "queued": 0, "turn": 0, "running": None, "last": None}
-
-
-def put_state(tx: Transaction, state: Record) -> None:
-    """Write it."""
-    tx.put(f"lt\t{state['target']}", state)
-
-
-def moving(state: Record) -> list[str]:
+def moving(state: TargetState) -> list[str]:
     """The landings to which the target is being moved."""
     running = state["running"]
     return list(running["landings"]) if running is not None and running["stage"] == MOVING else []
 
 
-def put(tx: Transaction, landing: Record) -> None:
-    """Write a landing: listed with the queued or the decided ones."""
-    if landing["state"] == QUEUED:
-        tx.put(f"lq\t{landing['landing']}", landing, _entry(landing))
-        return
-    entry = f"landings\tover\t{landing['target']}\t{MAX_TIME_MS - landing['decided']:015d}\t{landing['landing']}"
-    tx.put(f"lq\t{landing['landing']}", landing, entry, due(landing["decided"] + DECIDED_LIFE_MS))
-
-
-def _queue_of(target: str) -> str:
-    return f"{QUEUES}{target}\t"
-
-
-def _entry(landing: Record) -> str:
-    rank = MAX_PRIORITY - landing["priority"]
-    return f"{_queue_of(landing['target'])}{rank:05d}\t{landing['order']:012d}\t{landing['landing']}"
-
-
-def queued(tx: Transaction, target: str, limit: int) -> list[Record]:
-    """The first landings of a queue."""
-    return [record for _, _, record in tx.scan(1, _queue_of(target), limit).rows]
-
-
-def targets(tx: Transaction) -> list[str]:
-    """The branches for which something is queued."""
-    found: list[str] = []
-    for _ in range(MAX_TARGETS):
-        after = f"{_queue_of(found[-1])}\U0010ffff" if found else ""
-        rows = tx.scan(1, QUEUES, 1, after).rows
-        if not rows:
-            break
-        found.append(rows[0][2]["target"])
-    return found
-
-
-def _fetch(tx: Transaction, identifier: str) -> Record | None:
-    """A landing; None of one that is decided and forgotten."""
-    found: Record | None = tx.get(f"lq\t{identifier}")
-    return found
-
-
-def decide(tx: Transaction, landing: Record, outcome: str, **facts: Any) -> None:
+def decide(tx: Transaction, landing: Landing, outcome: Outcome) -> None:
     """The end of a landing, once."""
     assert landing["state"] == QUEUED, "a landing is decided once"
-    landing.update(state=outcome, decided=tx.now, **facts)
-    put(tx, landing)
-    key = f"lb\t{landing['target']}\t{landing['branch']}"
+    landing["state"], landing["decided"] = outcome, tx.now
+    until = tx.now + DECIDED_LIFE_MS
+    records.put_landing(tx, landing, until)
     if outcome == LANDED and landing["commit"]:  # a later request for the same commit is told so
-        tx.put(key, {"landing": landing["landing"]}, i2=due(tx.now + DECIDED_LIFE_MS))
+        records.put_branch(tx, landing, until)
     else:
-        tx.delete(key)
-    state = state_of(tx, landing["target"])
+        records.delete_branch(tx, landing)
+    state = records.get_state(tx, landing["target"])
     state["queued"] -= 1
-    put_state(tx, state)
+    records.put_state(tx, state)
 
 
-def tell(tx: Transaction, call: Call, agents: Sequence[str], text: str, landing: Record, **data: Any) -> None:
+def tell(tx: Transaction, call: Call, agents: Sequence[str], text: str, landing: Landing, **data: Json) -> None:
     """Leave a message for the agents of a landing."""
     from dibs.operations.messages import mailbox
 
@@ -258,39 +211,45 @@ def tell(tx: Transaction, call: Call, agents: Sequence[str], text: str, landing:
 # --- looking
 
 
-def _landings(tx: Transaction, call: Call, request: LandingsRequest) -> dict[str, Any]:
+def _landings(tx: Transaction, call: Call, request: LandingsRequest) -> LandingsAnswer:
     target = target_of(call, request["onto"])
-    sections: list[Any] = [(paging.INDEX, _queue_of(target), None)]
+    sections: list[Section] = [(paging.INDEX, records.queue_of(target), None)]
     if not request["queue"]:
-        sections.append((paging.INDEX, f"landings\tover\t{target}\t", None))
+        sections.append((paging.INDEX, records.decided_on(target), None))
     page = paging.read(tx, sections, paging.check_limit(request["limit"], MAX_LISTED), request["after"])
-    state = state_of(tx, target)
+    state = records.get_state(tx, target)
     last, stopped = state["last"], state.get("stopped") if state["queued"] else None
     return {
         "onto": target,
         "queued": state["queued"],
         "lander": _lander(tx, target, state),
-        "last": {**last, "at": iso(tx, last["at"])} if last is not None else None,
+        "last": _last(tx, last) if last is not None else None,
         "stopped": {"since": iso(tx, stopped["at"]), "why": stopped["why"]} if stopped is not None else None,
         "landings": [shown(tx, record) for record in page.records],
-        **page.answer(),
+        "more": page.more,
+        "cursor": page.cursor,
     }
 
 
-def _lander(tx: Transaction, target: str, state: Record) -> dict[str, Any] | None:
+def _last(tx: Transaction, last: LastLanding) -> LastLandingView:
+    return {"commit": last["commit"], "at": iso(tx, last["at"]), "agent": last["agent"], "token": last["token"]}
+
+
+def _lander(tx: Transaction, target: str, state: TargetState) -> LanderView | None:
     """The agent that lands, or that keeps others from it; None if nobody does."""
     claim = holder(tx, target)
     if claim is None:
         return None
-    running = state["running"]
-    mine = running is not None and running["token"] == claim["token"]
+    batch = state["running"]
+    if batch is not None and batch["token"] != claim["token"]:
+        batch = None
     return {
         "agent": claim["agent"],
         "token": claim["token"],
         "since": iso(tx, claim["since"]),
         "reason": claim["reason"],
-        "stage": running["stage"] if mine else "",
-        "landings": running["landings"] if mine else [],
+        "stage": batch["stage"] if batch is not None else "",
+        "landings": batch["landings"] if batch is not None else [],
     }
 
 
@@ -307,19 +266,19 @@ def holder(tx: Transaction, target: str) -> Claim | None:
     return None
 
 
-def shown(tx: Transaction, landing: Record) -> dict[str, Any]:
+def shown(tx: Transaction, landing: Landing) -> LandingView:
     """A landing as people and programs see it."""
-    found: dict[str, Any] = {
+    view: LandingView = {
         "id": landing["landing"], "branch": landing["branch"], "commit": landing["commit"], "onto": landing["target"],
         "agent": landing["agents"][-1], "at": iso(tx, landing["at"]), "priority": landing["priority"],
         "state": landing["state"],
     }  # fmt: skip
     if "decided" in landing:
-        found["decided_at"] = iso(tx, landing["decided"])
-    for name in ("home", "landed", "token", "why", "code", "paths", "output", "log"):
-        if landing.get(name):
-            found[name] = landing[name]
-    return found
+        view["decided_at"] = iso(tx, landing["decided"])
+    stored: Json = landing
+    outcome: Json = {name: stored[name] for name in VIEW_FIELDS if stored.get(name)}
+    view.update(outcome)
+    return view
 
 
 _ONTO = Field("onto", "text", "the branch to land on (default: the config's, main)", default="", metavar="BRANCH")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.operations.core.declare import ANYWHERE, Operation
-from dibs.operations.runs import quality_gates, run_records, run_views
+from dibs.operations.runs import quality_gates, records, run_views
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 
 
 MAX_RUNS = 20  # that are looked at, the newest ones: each reads all its tasks
-MAX_LISTED = 1_000
 
 
 def _gates(tx: Transaction, call: Call) -> Gates:
-    active = [run for _, _, run in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", MAX_LISTED).rows]
+    active = records.active_runs(tx)
     runs: list[RunGates] = []
     for run in active[-MAX_RUNS:]:
         counted = run_views.Count()

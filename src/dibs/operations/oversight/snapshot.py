@@ -15,7 +15,7 @@ from dibs.operations.core.declare import AGENT, ANYWHERE, PERSON, Operation
 from dibs.operations.messages.records import SUBSCRIBER_KEYS, subscription_of
 from dibs.operations.oversight import settlements
 from dibs.operations.oversight.records import get_trial
-from dibs.operations.runs import run_records
+from dibs.operations.runs.records import active_runs
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.records import dependent_range, end_of, get_tasks, in_state, task_of, with_defaults
 from dibs.stores.seam import prefix_range
@@ -176,7 +176,7 @@ def _read(tx: Transaction, call: Call) -> Snapshot:
         "test": _test(tx),
         "runs": [
             {"run": run["run"], "coordinator": run["coordinator"]}
-            for _, _, run in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", MAX_RUNS).rows
+            for run in active_runs(tx, MAX_RUNS)
         ],
         "quarantined": [_task(task) for task in scanned(in_state(lifecycle.QUARANTINED), "tasks")],
         "failed": _failed(tx, scanned(in_state(lifecycle.FAILED), "tasks")),

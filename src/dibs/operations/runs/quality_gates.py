@@ -10,17 +10,18 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound, counted, quoted
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, MINUTE
-from dibs.operations.runs import run_records, run_views
+from dibs.operations.runs import records, run_views, runs
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, QUARANTINED
 from dibs.operations.tasks.records import get_results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.runs.answers import GateView, RunGatesAnswer
+    from dibs.operations.runs.records import Run
     from dibs.operations.runs.requests import RunGatesRequest
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
@@ -39,9 +40,9 @@ NOT_CHECKED = "nobody looked"  # for facts that only a door can know
 class View:
     """The facts for the gates, read once."""
 
-    def __init__(self, tx: Transaction, call: Call, run: Record, facts: dict[str, str], within: int) -> None:
+    def __init__(self, tx: Transaction, call: Call, run: Run, facts: dict[str, str], within: int) -> None:
         self.tx, self.call, self.run, self.facts, self.within = tx, call, run, facts, within
-        self.members = run_views.members(tx, run["run"])
+        self.members = records.get_members(tx, run["run"])
         self.counted = run_views.Count()
         self.working: list[Task] = []
         self.failed: list[str] = []
@@ -63,10 +64,10 @@ class View:
         from dibs.operations.claims import endings
         from dibs.operations.tasks import holders
 
-        found = {task["task"]: holders.live_claim(self.tx, task) for task in self.working}
-        live = [claim for claim in found.values() if claim is not None]
+        claims = {task["task"]: holders.live_claim(self.tx, task) for task in self.working}
+        live = [claim for claim in claims.values() if claim is not None]
         dead = {claim["claim"] for claim in endings.gone(self.tx, self.call, live)}
-        return {name: None if claim is None or claim["claim"] in dead else claim for name, claim in found.items()}
+        return {name: None if claim is None or claim["claim"] in dead else claim for name, claim in claims.items()}
 
 
 def _some(names: list[str]) -> str:
@@ -79,7 +80,7 @@ def _some(names: list[str]) -> str:
 
 
 def _is_active(view: View) -> str:
-    return "" if view.run["state"] == run_records.ACTIVE else f"the run is {view.run['state']}"
+    return "" if view.run["state"] == records.ACTIVE else f"the run is {view.run['state']}"
 
 
 def _store(view: View) -> str:
@@ -208,45 +209,39 @@ GATES_BEFORE_END = (_agents, _orphans, _messages, _errors, _results)  # those th
 def check(
     tx: Transaction,
     call: Call,
-    run: Record,
+    run: Run,
     times: tuple[str, ...],
     facts: dict[str, str],
     within: int = DEFAULT_SILENCE_MS,
-) -> list[dict[str, Any]]:
+) -> list[GateView]:
     """Check the gates of these times."""
     view = View(tx, call, run, facts, within)
     return [_asked(view, at, name, gate) for at, name, gate in GATES if at in times]
 
 
-def _asked(view: View, at: str, name: str, gate: Gate) -> dict[str, Any]:
+def _asked(view: View, at: str, name: str, gate: Gate) -> GateView:
     why = gate(view)
     return {"name": name, "at": at, "passed": not why, "why": why}
 
 
-def check_before_end(tx: Transaction, call: Call, run: Record) -> list[dict[str, Any]]:
+def check_before_end(tx: Transaction, call: Call, run: Run) -> list[GateView]:
     """The gates that can be checked in the transaction that ends a run."""
     view = View(tx, call, run, {}, DEFAULT_SILENCE_MS)
     return [_asked(view, at, name, gate) for at, name, gate in GATES if gate in GATES_BEFORE_END]
 
 
-def times_of(run: Record) -> tuple[str, ...]:
+def times_of(run: Run) -> tuple[str, ...]:
     """The gates that concern a run as it is."""
-    return (SETUP, DURING) if run["state"] == run_records.ACTIVE else (CLEANUP,)
+    return (SETUP, DURING) if run["state"] == records.ACTIVE else (CLEANUP,)
 
 
-def _gates(tx: Transaction, call: Call, request: RunGatesRequest) -> dict[str, Any]:
+def _gates(tx: Transaction, call: Call, request: RunGatesRequest) -> RunGatesAnswer:
     """Which gates a run passes."""
-    record = run_records.chosen(tx, request["run"], reading=True)
-    found = check(
-        tx,
-        call,
-        record,
-        (request["at"],) if request["at"] else times_of(record),
-        request["facts"] or {},
-        request["within"],
-    )
-    failed = sum(not gate["passed"] for gate in found)
-    return {"run": run_records.shown(tx, record), "gates": found, "failed": failed}
+    record = runs.chosen(tx, request["run"], reading=True)
+    times = (request["at"],) if request["at"] else times_of(record)
+    gates = check(tx, call, record, times, request["facts"] or {}, request["within"])
+    failed = sum(not gate["passed"] for gate in gates)
+    return {"run": runs.shown(tx, record), "gates": gates, "failed": failed}
 
 
 OPERATIONS = (
@@ -257,7 +252,7 @@ OPERATIONS = (
         group="runs",
         refuses="failed",
         fields=(
-            run_records.RUN_FIRST,
+            runs.RUN_FIRST,
             Field("at", "choice", "which gates (default: those of its current state)", default="", choices=TIMES),
             Field(
                 "within",

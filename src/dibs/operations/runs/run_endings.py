@@ -15,24 +15,32 @@
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Invalid, Killed, NotFound, quoted
+from dibs.errors import Conflict, DibsError, Invalid, Killed, NotFound, from_parts, quoted
 from dibs.operations.core import long_jobs
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
-from dibs.operations.runs import run_records, run_views
+from dibs.operations.runs import records, run_views, runs
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks import records as task_records
-from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
+    from typing import NotRequired
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
     from dibs.operations.core.long_jobs import RunEndJob
+    from dibs.operations.runs.answers import RunArchivedAnswer, RunEndAnswer
+    from dibs.operations.runs.records import Run, RunArchive
     from dibs.operations.runs.requests import RunArchivedRequest, RunEndRequest, RunPurgeRequest
     from dibs.operations.tasks.records import Task
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
+
+    class EndAnswer(RunEndAnswer):
+        """The answer, with the job that goes on."""
+
+        jobs: NotRequired[list[str]]
+
 
 ROWS_PER_SWEEP = 16  # deleted by one sweep of another agent's claim
 
@@ -40,22 +48,22 @@ ROWS_PER_SWEEP = 16  # deleted by one sweep of another agent's claim
 # --- end
 
 
-def _end(tx: Transaction, call: Call, request: RunEndRequest) -> Any:
+def _end(tx: Transaction, call: Call, request: RunEndRequest) -> EndAnswer | DibsError:
     """End a run. The door writes the archive, and records it afterwards (ARCHIVED)."""
-    keep = request["keep"]
-    record = run_records.load(tx, request["run"]) if request["run"] else run_records.chosen(tx, request["run"])
-    if record["state"] == run_records.ENDED and not record.get("ending"):
+    run, force, keep = request["run"], request["force"], request["keep"]
+    record = runs.load(tx, run) if run else runs.chosen(tx, run)
+    if record["state"] == records.ENDED and not record.get("ending"):
         if keep is not None:
             record["until"] = tx.now + keep
-            run_records.put(tx, record)
-        return {"run": run_records.shown(tx, record), "existing": True, "cancelled": [], "count": 0, "released": []}
+            records.put_run(tx, record)
+        return {"run": runs.shown(tx, record), "existing": True, "cancelled": [], "count": 0, "released": []}
     if record.get("ending"):
         return {**_ended(tx, record, [], []), "jobs": [record["ending"]]}
     many = task_records.keys_below(tx, task_records.run_prefix(record["run"]), long_jobs.RECORDS_PER_STEP)[1]
     still: list[Task] = []
     if not many:
         still = [task for task in run_views.tasks(tx, record["run"]) if task["state"] not in lifecycle.FINAL_STATES]
-    if still and not request["force"]:
+    if still and not force:
         return _refuse(tx, call.agent, record, _open(record, still))
     if request["strict"]:
         from dibs.operations.runs.quality_gates import check_before_end
@@ -66,40 +74,48 @@ def _end(tx: Transaction, call: Call, request: RunEndRequest) -> Any:
             return _refuse(tx, call.agent, record, Conflict(text, run=record["run"], gates=failed))
     kept = call.policy.work["runs"]["keep"] if keep is None else keep
     job: RunEndJob = long_jobs.new(
-        tx, "run end", call.agent, run=record["run"], force=request["force"], keep=kept, after="",
+        tx, "run end", call.agent, run=record["run"], force=force, keep=kept, after="",
         why=f"run {record['run']} was ended",
     )  # fmt: skip
     record["ending"] = job["job"]
-    if request["force"]:
-        record.update(state=run_records.ENDED, ended=tx.now, ended_by=call.agent)
-    run_records.put(tx, record)
+    if force:
+        record["state"], record["ended"], record["ended_by"] = records.ENDED, tx.now, call.agent
+    records.put_run(tx, record)
     jobs = long_jobs.begin(tx, job)
-    if not jobs:
-        return job["answer"]
-    return {**_ended(tx, record, job["names"], []), "jobs": jobs}
+    return {**_ended(tx, record, job["names"], []), "jobs": jobs} if jobs else _answer(job)
+
+
+def _answer(job: RunEndJob) -> EndAnswer | DibsError:
+    """The answer of a job that its first step has finished."""
+    answer: Json = job["answer"]
+    if "error" in answer:
+        return from_parts(answer["error"])
+    ended: EndAnswer = answer
+    return ended
 
 
 def _asks(tx: Transaction, call: Call, request: RunEndRequest | RunPurgeRequest) -> tuple[str, list[str]]:
     """The coordinator of a run ends and purges it; otherwise an orchestrator."""
-    if request["run"]:
-        record = tx.get(run_records.key_of(run_records.check_id(request["run"])))
+    run = request["run"]
+    if run:
+        record = records.get_run(tx, runs.check_id(run))
     else:
         try:
-            record = run_records.chosen(tx, request["run"])
+            record = runs.chosen(tx, run)
         except DibsError:  # none, or which? Told to those alone who may end one
             record = None
     return ("", []) if record is None else ("orchestrator", [record["coordinator"]])
 
 
-def _ended(tx: Transaction, run: Record, cancelled: list[str], released: list[str]) -> dict[str, Any]:
-    return {"run": run_records.shown(tx, run), "existing": False, "cancelled": cancelled, "released": released}
+def _ended(tx: Transaction, run: Run, cancelled: list[str], released: list[str]) -> EndAnswer:
+    return {"run": runs.shown(tx, run), "existing": False, "cancelled": cancelled, "released": released}
 
 
 def step(tx: Transaction, job: RunEndJob, room: int) -> int:
     """One step of the end of a run: check, or cancel, up to `room` of its tasks; the last step ends it."""
     from dibs.operations.tasks import cancellations
 
-    record = run_records.load(tx, job["run"])
+    record = runs.load(tx, job["run"])
     prefix = task_records.run_prefix(job["run"])
     if job["force"]:
         used = cancellations.members_step(tx, job, prefix, room)
@@ -111,7 +127,7 @@ def step(tx: Transaction, job: RunEndJob, room: int) -> int:
         still = [task for task in tasks if task is not None and task["state"] not in lifecycle.FINAL_STATES]
         if still:
             del record["ending"]
-            run_records.put(tx, record)
+            records.put_run(tx, record)
             long_jobs.refuse(job, _refuse(tx, job["by"], record, _open(record, still, some=True)))
             return 0
         job["after"] = keys[-1] if keys else job["after"]
@@ -120,24 +136,24 @@ def step(tx: Transaction, job: RunEndJob, room: int) -> int:
     return used
 
 
-def _end_now(tx: Transaction, job: RunEndJob, record: Record) -> None:
+def _end_now(tx: Transaction, job: RunEndJob, record: Run) -> None:
     """End a run that has no open tasks any more."""
     released = _release(tx, record)
     del record["ending"]
-    record.update(state=run_records.ENDED, ended=tx.now, ended_by=job["by"], last_seq=tx.tail().seq)
-    record["until"] = tx.now + job["keep"]
-    run_records.put(tx, record)
+    record["state"], record["ended"], record["ended_by"] = records.ENDED, tx.now, job["by"]
+    record["last_seq"], record["until"] = tx.tail().seq, tx.now + job["keep"]
+    records.put_run(tx, record)
     event = {"cancelled": job["done"], "released": released[:100]}
     tx.append("run.ended", job["by"], record["run"], {name: value for name, value in event.items() if value})
     job["answer"] = {**_ended(tx, record, job["names"], released), "count": job["done"]}
 
 
-def _refuse(tx: Transaction, by: str, run: Record, error: Conflict) -> Conflict:
+def _refuse(tx: Transaction, by: str, run: Run, error: Conflict) -> Conflict:
     tx.append("run.refused", by, run["run"], {"code": error.code})
     return error
 
 
-def _open(run: Record, still: list[Task], *, some: bool = False) -> Conflict:
+def _open(run: Run, still: list[Task], *, some: bool = False) -> Conflict:
     """The refusal to end a run with open tasks; `some`: there may be more of them."""
     counted: dict[str, int] = {}
     for task in still:
@@ -151,12 +167,12 @@ def _open(run: Record, still: list[Task], *, some: bool = False) -> Conflict:
     return Conflict(text, run=run["run"], tasks=[task["task"] for task in still[:100]], states=counted)
 
 
-def _release(tx: Transaction, run: Record) -> list[str]:
+def _release(tx: Transaction, run: Run) -> list[str]:
     """Release the claims of the coordinator and its subagents for this run."""
     from dibs.operations.claims import endings, resources
     from dibs.operations.claims import records as claim_records
 
-    freed: list[Any] = []
+    freed: list[Sequence[str]] = []
     names: list[str] = []
     for claim in claim_records.claims_of(tx, run["coordinator"], family=True):
         if run_views.is_for(tx, run, claim):
@@ -167,48 +183,48 @@ def _release(tx: Transaction, run: Record) -> list[str]:
     return names
 
 
-def _archived(tx: Transaction, call: Call, request: RunArchivedRequest) -> dict[str, Any]:
+def _archived(tx: Transaction, call: Call, request: RunArchivedRequest) -> RunArchivedAnswer:
     """Record where a run's archive is."""
-    record = run_records.load(tx, request["run"])
-    found = {"file": request["file"], "sha256": request["sha256"], "size": request["size"]}
-    if record["archive"] != found:
-        record["archive"] = found
-        run_records.put(tx, record)
-        tx.append("run.archived", call.agent, request["run"], found)
-    return {"run": run_records.shown(tx, record)}
+    record = runs.load(tx, request["run"])
+    archive: RunArchive = {"file": request["file"], "sha256": request["sha256"], "size": request["size"]}
+    if record["archive"] != archive:
+        record["archive"] = archive
+        records.put_run(tx, record)
+        tx.append("run.archived", call.agent, request["run"], archive)
+    return {"run": runs.shown(tx, record)}
 
 
 # --- purge
 
 
-def _purge(tx: Transaction, call: Call, request: RunPurgeRequest) -> Any:
+def _purge(tx: Transaction, call: Call, request: RunPurgeRequest) -> dict[str, Json] | Conflict:
     """Purge an ended run and its tasks now."""
     run = request["run"]
-    record = run_records.load(tx, run)
-    if record["state"] != run_records.ENDED or record.get("ending"):
+    record = runs.load(tx, run)
+    if record["state"] != records.ENDED or record.get("ending"):
         how = "being ended" if record.get("ending") else "active"
         text = f"run {run} is {how}; `dibs run end --run {quoted(run)}` ends it first."
         return _refuse(tx, call.agent, record, Conflict(text, run=run, state=record["state"]))
-    shown = run_records.shown(tx, record)
+    shown = runs.shown(tx, record)
     jobs = long_jobs.begin(tx, long_jobs.new(tx, "run purge", call.agent, run=run))
     return long_jobs.with_jobs({"run": shown, "more": bool(jobs)}, jobs)
 
 
-def purge_step(tx: Transaction, job: Record, room: int) -> int:
+def purge_step(tx: Transaction, job: Json, room: int) -> int:
     """Delete up to `room` rows of a run; a sweep may have deleted the last of them."""
-    record: Record | None = tx.get(run_records.key_of(job["run"]))
+    record = records.get_run(tx, job["run"])
     job["answer"] = {"more": False}
-    if record is None or record["state"] != run_records.ENDED:
+    if record is None or record["state"] != records.ENDED:
         return 0
     return 0 if drop(tx, record, room, job["by"]) else room
 
 
-def came_due(tx: Transaction, run: Record) -> bool:
+def came_due(tx: Transaction, run: Run) -> bool:
     """A sweep found a run that is due: delete some of it. Returns whether all of it is gone."""
     return drop(tx, run, ROWS_PER_SWEEP, run["ended_by"])
 
 
-def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
+def drop(tx: Transaction, run: Run, limit: int, by: str) -> bool:
     """Delete up to `limit` rows of a run, and the run itself with the last of them; returns whether it is gone."""
     name = run["run"]
     keys, cut = task_records.keys_below(tx, task_records.run_prefix(name), limit)
@@ -222,12 +238,9 @@ def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
         run["purged"] = run.get("purged", 0) + 1
     if cut:
         run["until"] = min(run["until"], tx.now)  # due, so that the next sweep continues
-        run_records.put(tx, run)
+        records.put_run(tx, run)
         return False
-    for prefix in (f"ua\t{name}\t", f"ue\t{name}\t"):
-        for key, _ in tx.fetch([prefix_range(prefix)], 2 * run_records.MAX_NOTES).rows:
-            tx.delete(key)
-    tx.delete(run_records.key_of(name))
+    records.delete_run(tx, name, 2 * runs.MAX_NOTES)
     tx.append("run.purged", by, name, {"tasks": run.get("purged", 0)})
     return True
 
@@ -291,7 +304,7 @@ OPERATIONS = (
         "End a run.",
         group="runs",
         fields=(
-            run_records.RUN_FIRST,
+            runs.RUN_FIRST,
             Field("archive", "flag", "write its report, tasks and events to .dibs/local/runs/", default=False),
             Field(
                 "keep",

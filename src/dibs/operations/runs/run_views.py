@@ -11,22 +11,30 @@ from dibs.operations.agents.records import get_agents
 from dibs.operations.core import paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Operation
-from dibs.operations.runs import run_records
+from dibs.operations.runs import members, records, runs
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
 from dibs.operations.tasks.records import run_prefix, tasks_below
-from dibs.stores.seam import prefix_range, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
 
     from dibs.operations.claims.records import Claim, Waiter
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.runs.answers import (
+        RunDetail,
+        RunListAnswer,
+        RunMemberDetail,
+        RunProgress,
+        RunProgressAnswer,
+        RunShowAnswer,
+        TaskCounts,
+    )
+    from dibs.operations.runs.records import Member, Run, RunNote
     from dibs.operations.runs.requests import RunListRequest, RunProgressRequest, RunShowRequest
     from dibs.operations.tasks.records import Task
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 MAX_NOTES_SHOWN = 20  # the latest errors and warnings in one answer; the report has them all
 MAX_RECORDS_READ = 100_000  # claims, or waiters, of a workspace: more than there ever are
@@ -41,19 +49,10 @@ def tasks(tx: Transaction, run: str) -> Iterator[Task]:
     return tasks_below(tx, run_prefix(run))
 
 
-def members(tx: Transaction, run: str) -> list[Record]:
-    """The agents that joined a run, by id."""
-    return [record for _, record in walk(tx, f"ua\t{run}\t")]
-
-
-def notes(tx: Transaction, run: str, what: str, last: int = 0) -> list[Record]:
+def notes(tx: Transaction, run: str, what: str, last: int = 0) -> list[RunNote]:
     """A run's errors or warnings in order; with `last`, only the last ones."""
-    found = [
-        note
-        for _, note in tx.fetch([prefix_range(f"ue\t{run}\t")], 2 * run_records.MAX_NOTES).rows
-        if note["what"] == what
-    ]
-    return found[-last:] if last else found
+    chosen = [note for note in records.get_notes(tx, run, 2 * runs.MAX_NOTES) if note["what"] == what]
+    return chosen[-last:] if last else chosen
 
 
 # --- how far it is
@@ -92,20 +91,20 @@ class Count:
         """The number of open tasks."""
         return sum(number for state, number in self.states.items() if state not in lifecycle.FINAL_STATES)
 
-    def shown(self) -> dict[str, int]:
+    def shown(self) -> TaskCounts:
         """The number of tasks, and of those in each state."""
-        return {
-            "total": self.total,
-            **{state: self.states[state] for state in lifecycle.STATES if state in self.states},
-        }
+        states = {state: self.states[state] for state in lifecycle.STATES if state in self.states}
+        counts: Json = {"total": self.total, **states}
+        typed: TaskCounts = counts
+        return typed
 
 
 def counted(tasks: Iterable[Task]) -> Count:
     """These tasks, counted."""
-    found = Count()
+    count = Count()
     for task in tasks:
-        found.add(task)
-    return found
+        count.add(task)
+    return count
 
 
 def count(tx: Transaction, run: str) -> Count:
@@ -113,65 +112,64 @@ def count(tx: Transaction, run: str) -> Count:
     return counted(tasks(tx, run))
 
 
-def _progress(tx: Transaction, call: Call, request: RunProgressRequest) -> dict[str, Any]:
+def _progress(tx: Transaction, call: Call, request: RunProgressRequest) -> RunProgressAnswer:
     """The progress of a run."""
-    record = run_records.chosen(tx, request["run"], reading=True)
+    record = runs.chosen(tx, request["run"], reading=True)
     return {"run": _described(tx, record, count(tx, record["run"]))}
 
 
-def _described(tx: Transaction, run: Record, counted: Count) -> dict[str, Any]:
+def _described(tx: Transaction, run: Run, counted: Count) -> RunProgress:
     return {
-        **run_records.shown(tx, run),
+        **runs.shown(tx, run),
         "progress": counted.progress,
         "tasks": counted.shown(),
-        "errors": [
-            run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.ERROR, MAX_NOTES_SHOWN)
-        ],
-        "warnings": [
-            run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.WARNING, MAX_NOTES_SHOWN)
-        ],
+        "errors": [runs.note_shown(tx, note) for note in notes(tx, run["run"], runs.ERROR, MAX_NOTES_SHOWN)],
+        "warnings": [runs.note_shown(tx, note) for note in notes(tx, run["run"], runs.WARNING, MAX_NOTES_SHOWN)],
     }
 
 
 # --- list and show
 
 
-def _list(tx: Transaction, call: Call, request: RunListRequest) -> dict[str, Any]:
+def _list(tx: Transaction, call: Call, request: RunListRequest) -> RunListAnswer:
     """All runs, active ones first."""
-    sections = [(paging.INDEX, f"runs\t{state}\t", None) for state in (run_records.ACTIVE, run_records.ENDED)]
+    sections = [(paging.INDEX, records.in_state(state), None) for state in (records.ACTIVE, records.ENDED)]
     page = paging.read(tx, sections, paging.check_limit(request["limit"]), request["after"])
-    return {"runs": [run_records.shown(tx, run) for run in page.records], **page.answer()}
+    return {"runs": [runs.shown(tx, run) for run in page.records], "more": page.more, "cursor": page.cursor}
 
 
-def _show(tx: Transaction, call: Call, request: RunShowRequest) -> dict[str, Any]:
+def _show(tx: Transaction, call: Call, request: RunShowRequest) -> RunShowAnswer:
     """One run with its agents, their tasks and their usage."""
-    record = run_records.chosen(tx, request["run"], reading=True)
+    record = runs.chosen(tx, request["run"], reading=True)
     counted = count(tx, record["run"])
-    found = _described(tx, record, counted)
-    found["phases"] = [{"phase": phase, "at": iso(tx, at), "by": by} for phase, at, by in record["phases"]]
-    found["agents"] = with_states(tx, call, members(tx, record["run"]), counted)
-    return {"run": found}
+    detail: RunDetail = {
+        **_described(tx, record, counted),
+        "phases": [{"phase": phase, "at": iso(tx, at), "by": by} for phase, at, by in record["phases"]],
+        "agents": with_states(tx, call, records.get_members(tx, record["run"]), counted),
+    }
+    return {"run": detail}
 
 
-def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count) -> list[dict[str, Any]]:
+def with_states(tx: Transaction, call: Call, parts: list[Member], counted: Count) -> list[RunMemberDetail]:
     """A run's agents, with their states and tasks."""
     from dibs.operations.agents import presence
 
-    known = get_agents(tx, [member["agent"] for member in found])
+    known = get_agents(tx, [member["agent"] for member in parts])
     call.know([agent["process"] for agent in known.values() if agent is not None])
-    shown = []
-    for member in found:
+    views: list[RunMemberDetail] = []
+    for member in parts:
         name = member["agent"]
         agent = known[name]
-        one = run_records.member_shown(tx, member)
-        one["state"] = presence.shown(tx, call, agent)["state"] if agent is not None else "unknown"
-        one["tasks"] = counted.assigned.get(name, [])[:MAX_TASKS_SHOWN]
-        one["finished"] = counted.finished.get(name, 0)
-        shown.append(one)
-    return shown
+        views.append({
+            **members.shown(tx, member),
+            "state": presence.shown(tx, call, agent)["state"] if agent is not None else "unknown",
+            "tasks": counted.assigned.get(name, [])[:MAX_TASKS_SHOWN],
+            "finished": counted.finished.get(name, 0),
+        })  # fmt: skip
+    return views
 
 
-def claims_for_run(tx: Transaction, run: Record) -> list[Claim]:
+def claims_for_run(tx: Transaction, run: Run) -> list[Claim]:
     """The live claims for a run.
 
     They name the run or one of its tasks as their purpose, or are on `run:ID`; roles do not count.
@@ -181,14 +179,14 @@ def claims_for_run(tx: Transaction, run: Record) -> list[Claim]:
     return [claim for claim in claim_records.all_claims(tx, MAX_RECORDS_READ)[0] if is_for(tx, run, claim)]
 
 
-def waiters_for_run(tx: Transaction, run: Record) -> list[Waiter]:
+def waiters_for_run(tx: Transaction, run: Run) -> list[Waiter]:
     """The live waiters for a run, in the same sense."""
     from dibs.operations.claims import records as claim_records
 
     return [waiter for waiter in claim_records.all_waiters(tx, MAX_RECORDS_READ)[0] if is_for(tx, run, waiter)]
 
 
-def is_for(tx: Transaction, run: Record, record: Claim | Waiter) -> bool:
+def is_for(tx: Transaction, run: Run, record: Claim | Waiter) -> bool:
     """Is this live claim, or waiter, for that run?"""
     if record["until"] <= tx.now or any(one[1].startswith(ROLE_PREFIX) for one in record["resources"]):
         return False
@@ -215,7 +213,7 @@ OPERATIONS = (
         _progress,
         "Show how far a run is.",
         group="runs",
-        fields=(run_records.RUN_FIRST,),
+        fields=(runs.RUN_FIRST,),
         errors=(NotFound, Invalid),
         answer="RunProgressAnswer",
         writes=False,
@@ -226,7 +224,7 @@ OPERATIONS = (
         _show,
         "Show one run with its agents.",
         group="runs",
-        fields=(run_records.RUN_FIRST,),
+        fields=(runs.RUN_FIRST,),
         errors=(NotFound, Invalid),
         answer="RunShowAnswer",
         writes=False,

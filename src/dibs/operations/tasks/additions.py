@@ -231,9 +231,9 @@ def _record(tx: Transaction, call: Call, spec: TaskSpec, place: int) -> Task:
         )
     run = spec.get("run") or ""
     if run:
-        from dibs.operations.runs import run_records
+        from dibs.operations.runs import runs
 
-        run_records.active(tx, run)
+        runs.active(tx, run)
     return records.with_defaults({
         "task": identifier, "title": title, "state": state, "priority": priority, "needs": needs,
         "for": lifecycle.check_word(spec.get("for", ""), "for"), "by": call.agent, "created": tx.now,

@@ -227,10 +227,10 @@ def _keep_use(tx: Transaction, call: Call, task: Task, used: Usage | None) -> No
     task["used"] = used
     agent = get_agent(tx, call.agent) if task["run"] else None
     if agent is not None:
-        from dibs.operations.runs import run_records
+        from dibs.operations.runs import members
 
         cpu = 100 * used["cpu"] / used["seconds"] if used["seconds"] else 0
-        run_records.keep_use(tx, task["run"], agent, {"cpu": round(cpu, 1), "memory": int(used["memory"])})
+        members.keep_use(tx, task["run"], agent, round(cpu, 1), int(used["memory"]))
 
 
 def _keep(tx: Transaction, call: Call, request: TaskKeepRequest) -> Any:

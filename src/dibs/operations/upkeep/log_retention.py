@@ -21,24 +21,39 @@ from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import span
 from dibs.operations.core.declare import ANYWHERE, NEAR, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
-from dibs.stores.seam import GENESIS, digest_of, prefix_range
+from dibs.operations.upkeep import records
+from dibs.stores.seam import GENESIS, digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import NotRequired, TypedDict
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.upkeep.answers import PruneAnswer, SealAnswer
+    from dibs.operations.upkeep.records import Archive, LastSeal, Link, SealPlace
     from dibs.operations.upkeep.requests import ArchiveDropRequest, LogPruneRequest, PrunePlanRequest, PruneRequest
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
+
+    class PrunePlan(TypedDict):
+        """Which events may leave the store next."""
+
+        through: int  # the last of them; 0 if none may
+        link: str  # its link
+        before: Link  # the last event that has left the store
+        begun: bool  # an archive has them, and some have left
+        dropped: NotRequired[int]  # through which they have; not if none may
+
+    class Archives(TypedDict):
+        """The archives that there must be, and the files of those that were dropped last."""
+
+        archives: list[Archive]
+        dropped: list[str]
+
 
 LOG_LIFE_MS = 30 * 86_400_000  # the log keeps at least a month where the config is silent
 SEAL_INTERVAL_MS = 86_400_000  # the oldest events are at most a day too old
 SEAL_EVENTS = 10_000  # events between two seals, where somebody sweeps
 PRUNE_EVENTS = 20_000  # that one transaction drops, in some hundredths of a second: all between two seals, as a rule
-MAX_SEALS_READ = 10_000  # a keep of a year with a seal each day, and room for busy days
-MAX_ARCHIVES = 10_000  # listed: 100 million events; the oldest are dropped beyond that
-LAST_SEAL_KEY = "sl"  # the newest seal, and the time of the oldest one that was not pruned: what every look asks
-DROPPED_KEY = "ad"  # archives that were dropped last: their files may still be there after a crash
 MAX_DROPPED = 256  # archives that one transaction drops
 
 
@@ -48,9 +63,9 @@ MAX_DROPPED = 256  # archives that one transaction drops
 def due(tx: Transaction, call: Call) -> str:
     """What the config asks for: a seal (`sealed`), or the end of events older than `keep` (`pruned`)."""
     keep: int = call.policy.work["log"]["keep"]
-    last = tx.get(LAST_SEAL_KEY)
+    last = records.get_last_seal(tx)
     if last is None:  # none yet, or an older dibs made them
-        known = _seals(tx)
+        known = records.get_seals(tx)
         if not known:
             seq = tx.tail().seq
             return "sealed" if seq >= SEAL_EVENTS or (seq and keep < LOG_LIFE_MS) else ""
@@ -63,11 +78,11 @@ def due(tx: Transaction, call: Call) -> str:
 
 def is_prune_due(tx: Transaction, call: Call) -> bool:
     """The same after a seal."""
-    last = tx.get(LAST_SEAL_KEY)
+    last = records.get_last_seal(tx)
     return last is not None and _is_old(tx, call, last)
 
 
-def _is_old(tx: Transaction, call: Call, last: Record) -> bool:
+def _is_old(tx: Transaction, call: Call, last: LastSeal) -> bool:
     keep: int = call.policy.work["log"]["keep"]
     if last["oldest"] is None:
         return False
@@ -80,44 +95,38 @@ def _is_full(tx: Transaction, call: Call, before: int) -> bool:
     return tx.tail().seq - before > most
 
 
-def _seals(tx: Transaction) -> list[Record]:
-    """The places of the seals, the oldest first."""
-    return [seal for _, seal in tx.fetch([prefix_range("s\t")], MAX_SEALS_READ).rows]
-
-
-def _summary(seals: list[Record], own: int = 1) -> Record:
+def _summary(seals: list[SealPlace], own: int = 1) -> LastSeal:
     """What every look asks; `own`: events since the newest seal that only say how the log was kept."""
     left = [seal for seal in seals if not seal.get("pruned")]
     before = max((seal["seq"] for seal in seals if seal.get("pruned")), default=0)
-    newest = {"seq": seals[-1]["seq"], "at": seals[-1]["at"], "own": own}
     begun = any("dropped" in seal for seal in left)
-    return {**newest, "oldest": left[0]["at"] if left else None, "before": before, "begun": begun}
-
-
-def _key_of(seal: Record) -> str:
-    return f"s\t{seal['seq']:015d}"
+    return {
+        "seq": seals[-1]["seq"], "at": seals[-1]["at"], "own": own, "oldest": left[0]["at"] if left else None,
+        "before": before, "begun": begun,
+    }  # fmt: skip
 
 
 # --- seals
 
 
-def seal(tx: Transaction, call: Call) -> dict[str, Any]:
+def seal(tx: Transaction, call: Call) -> SealAnswer:
     """Write the live claims next to the log, so that everything before this point may be pruned later."""
-    found, _ = claim_records.all_claims(tx, 1_000_000)
+    live, _ = claim_records.all_claims(tx, 1_000_000)
     claims = [
         {
             "claim": claim["claim"], "agent": claim["agent"], "resources": claim["resources"], "mode": claim["mode"],
             "tree": claim["tree"], "until": claim["until"], "token": claim["token"],
         }
-        for claim in found
+        for claim in live
     ]  # fmt: skip
     tail = tx.tail()
     seq, link = tail.seq, tail.link
     body = jsontext.encode({"claims": claims, "token": tail.commit})
     tx.seal(body)
-    made = {"seq": seq, "link": link, "at": tx.now}
-    tx.put(_key_of(made), made)
-    tx.put(LAST_SEAL_KEY, _summary([*[one for one in _seals(tx) if one["seq"] != seq], made]))
+    newest: SealPlace = {"seq": seq, "link": link, "at": tx.now}
+    records.put_seal(tx, newest)
+    before = [place for place in records.get_seals(tx) if place["seq"] != seq]
+    records.put_last_seal(tx, _summary([*before, newest]))
     tx.append("log.sealed", call.agent, "", {"through": seq, "link": link, "digest": digest_of(body)})
     return {"seq": seq, "link": link, "claims": len(claims)}
 
@@ -125,11 +134,11 @@ def seal(tx: Transaction, call: Call) -> dict[str, Any]:
 # --- pruning
 
 
-def _plan(tx: Transaction, call: Call, request: PrunePlanRequest) -> dict[str, Any]:
+def _plan(tx: Transaction, call: Call, request: PrunePlanRequest) -> PrunePlan:
     return _planned(tx, call, request["keep"])
 
 
-def _planned(tx: Transaction, call: Call, keep: int | None) -> dict[str, Any]:
+def _planned(tx: Transaction, call: Call, keep: int | None) -> PrunePlan:
     """The events that may leave the store next: up to the oldest seal that is old enough; `through` 0 if none is.
 
     `begun`: an archive has them, and those up to `dropped` have left already.
@@ -140,11 +149,14 @@ def _planned(tx: Transaction, call: Call, keep: int | None) -> dict[str, Any]:
     if keep < least:
         text = f"the log of the last {span(least)} is kept ([log] keep in the config, 30d by default)."
         raise Invalid(f"keep: {text}", field="keep", least=least)
-    seals = _seals(tx)
-    done = [one for one in seals if one.get("pruned")]
-    before: Record = {"seq": done[-1]["seq"], "link": done[-1]["link"]} if done else {"seq": 0, "link": GENESIS}
-    left = [one for one in seals if not one.get("pruned") and one["seq"] > before["seq"]]  # one before event 1 is none
-    old = [one for one in left if "dropped" in one or one["at"] <= tx.now - keep]
+    seals = records.get_seals(tx)
+    pruned = [seal for seal in seals if seal.get("pruned")]
+    before: Link = {"seq": 0, "link": GENESIS}
+    if pruned:
+        before = {"seq": pruned[-1]["seq"], "link": pruned[-1]["link"]}
+    # one before event 1 is none
+    left = [seal for seal in seals if not seal.get("pruned") and seal["seq"] > before["seq"]]
+    old = [seal for seal in left if "dropped" in seal or seal["at"] <= tx.now - keep]
     old = old or left[: int(_is_full(tx, call, before["seq"]))]
     if not old:
         return {"through": 0, "link": "", "before": before, "begun": False}
@@ -152,15 +164,15 @@ def _planned(tx: Transaction, call: Call, keep: int | None) -> dict[str, Any]:
     return {"through": old[0]["seq"], "link": old[0]["link"], "before": before, "begun": begun, "dropped": dropped}
 
 
-def _prune(tx: Transaction, call: Call, request: PruneRequest) -> dict[str, Any]:
+def _prune(tx: Transaction, call: Call, request: PruneRequest) -> PruneAnswer:
     return _pruned(tx, call, request["archive"], request["keep"])
 
 
-def _prune_by_config(tx: Transaction, call: Call, request: LogPruneRequest) -> dict[str, Any]:
+def _prune_by_config(tx: Transaction, call: Call, request: LogPruneRequest) -> PruneAnswer:
     return _pruned(tx, call, request["archive"], None)
 
 
-def _pruned(tx: Transaction, call: Call, archive: dict[str, Any] | None, keep: int | None) -> dict[str, Any]:
+def _pruned(tx: Transaction, call: Call, archive: Archive | None, keep: int | None) -> PruneAnswer:
     """Drop the events that the archive has, up to the oldest seal older than `keep`, or the first piece of them."""
     plan = _planned(tx, call, keep)
     if not plan["through"]:
@@ -171,13 +183,13 @@ def _pruned(tx: Transaction, call: Call, archive: dict[str, Any] | None, keep: i
     is_other = (archive["last"], archive["link"]) != (through, plan["link"])
     if plan["begun"] or is_other or archive["first"] != plan["before"]["seq"] + 1:
         raise Conflict("another process pruned the log meanwhile; nothing was dropped.")
-    tx.put(_archive_key(archive), archive)
+    records.put_archive(tx, archive)
     tx.append("log.pruned", call.agent, "", {"through": through, "archive": archive})
     _drop_piece(tx, plan, 1)
     return {"through": through, "archives": [archive["file"]]}
 
 
-def _prune_rest(tx: Transaction, call: Call) -> dict[str, Any]:
+def _prune_rest(tx: Transaction, call: Call) -> dict[str, Json]:
     """Drop the next piece of the events that the last archive has, if any are left."""
     plan = _planned(tx, call, None)
     if plan["begun"]:
@@ -185,48 +197,44 @@ def _prune_rest(tx: Transaction, call: Call) -> dict[str, Any]:
     return {}
 
 
-def _drop_piece(tx: Transaction, plan: Record, events: int) -> None:
+def _drop_piece(tx: Transaction, plan: PrunePlan, events: int) -> None:
     """Drop up to PRUNE_EVENTS events, the oldest first; `events`: how many this transaction appends."""
     through = plan["through"]
     dropped = min(through, plan["dropped"] + PRUNE_EVENTS)
-    for one in _seals(tx):
-        if one["seq"] < through:
-            tx.delete(_key_of(one))
-        elif one["seq"] == through:
-            tx.put(_key_of(one), {**one, "dropped": dropped, "pruned": dropped == through})
-    last = tx.get(LAST_SEAL_KEY)
-    tx.put(LAST_SEAL_KEY, _summary(_seals(tx), (1 if last is None else last["own"]) + events))
+    for place in records.get_seals(tx):
+        if place["seq"] < through:
+            records.delete_seal(tx, place)
+        elif place["seq"] == through:
+            place["dropped"], place["pruned"] = dropped, dropped == through
+            records.put_seal(tx, place)
+    last = records.get_last_seal(tx)
+    records.put_last_seal(tx, _summary(records.get_seals(tx), (1 if last is None else last["own"]) + events))
     tx.prune(through, dropped)
 
 
 # --- archives
 
 
-def _archive_key(archive: Record) -> str:
-    return f"ar\t{archive['last']:015d}"
-
-
-def _archives(tx: Transaction, call: Call) -> dict[str, Any]:
+def _archives(tx: Transaction, call: Call) -> Archives:
     """The archives that there must be, the oldest first, and those that were dropped last."""
-    archives = [prefix_range("ar\t")]
-    tx.prefetch([DROPPED_KEY], archives, MAX_ARCHIVES)
-    listed, dropped = tx.fetch(archives, MAX_ARCHIVES).rows, tx.get(DROPPED_KEY)
-    return {"archives": [one for _, one in listed], "dropped": dropped["files"] if dropped is not None else []}
+    archives, dropped = records.get_archives(tx)
+    return {"archives": archives, "dropped": dropped}
 
 
-def _drop(tx: Transaction, call: Call, request: ArchiveDropRequest) -> dict[str, Any]:
+def _drop(tx: Transaction, call: Call, request: ArchiveDropRequest) -> dict[str, list[str]]:
     """Forget the archives of one machine up to an event; the caller removes the files."""
-    gone = [
-        one
-        for one in _archives(tx, call)["archives"]
-        if one["last"] <= request["through"] and one["host"] == request["host"]
-    ]
-    for one in gone[:MAX_DROPPED]:
-        tx.delete(_archive_key(one))
-        tx.append("log.dropped", call.agent, "", {"first": one["first"], "last": one["last"], "why": request["why"]})
-    files = [one["file"] for one in gone[:MAX_DROPPED]]
+    archives, _ = records.get_archives(tx)
+    old = [
+        archive for archive in archives if archive["last"] <= request["through"] and archive["host"] == request["host"]
+    ][:MAX_DROPPED]
+    for archive in old:
+        records.delete_archive(tx, archive)
+        tx.append(
+            "log.dropped", call.agent, "", {"first": archive["first"], "last": archive["last"], "why": request["why"]}
+        )
+    files = [archive["file"] for archive in old]
     if files:
-        tx.put(DROPPED_KEY, {"files": files})
+        records.put_dropped(tx, files)
     return {"files": files}
 
 

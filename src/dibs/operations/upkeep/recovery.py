@@ -9,6 +9,7 @@ from __future__ import annotations
 from dibs.operations.agents.records import put_agent
 from dibs.operations.alerts import suspicions
 from dibs.operations.core.declare import NEAR, Field, Operation
+from dibs.operations.documents.records import put_counts
 from dibs.stores.seam import COMMIT
 
 CLAIMS_PER_TRANSACTION = 256
@@ -16,27 +17,25 @@ MAX_CLAIMS_READ = 10_000
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.operations.core.call import Call
     from dibs.operations.upkeep.requests import RecoveredRequest
     from dibs.stores.seam import Transaction
 
 
-def _recovered(tx: Transaction, call: Call, request: RecoveredRequest) -> dict[str, Any]:
-    kept = []
+def _recovered(tx: Transaction, call: Call, request: RecoveredRequest) -> dict[str, list[str]]:
+    killed = []
     for agent in request["agents"]:
         if agent.get("killed") and agent["agent"] != call.agent:
             put_agent(tx, agent)
-            kept.append(agent["agent"])
+            killed.append(agent["agent"])
     # No document has more versions than there were commits: new ones begin above what any stale writer names.
-    tx.put("ec", {"documents": 0, "forgotten": tx.tail().commit})
-    tx.append("store.recovered", call.agent, request["aside"], {"killed": kept})
+    put_counts(tx, {"documents": 0, "forgotten": tx.tail().commit})
+    tx.append("store.recovered", call.agent, request["aside"], {"killed": killed})
     suspicions.put(tx, "store", "recovered", "", event="", commits=[[COMMIT, request["aside"]]])
-    return {"killed": kept}
+    return {"killed": killed}
 
 
-def _void(tx: Transaction, call: Call) -> dict[str, Any]:
+def _void(tx: Transaction, call: Call) -> dict[str, bool]:
     """End the claims from before this epoch: a later grant of the same resource may have been lost."""
     from dibs.operations.claims import endings
     from dibs.operations.claims import records as claim_records

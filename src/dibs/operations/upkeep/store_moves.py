@@ -10,20 +10,18 @@ from dibs.operations.core.declare import NEAR, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.operations.core.call import Call
     from dibs.operations.upkeep.requests import StoreFallbackRequest, StoreMovedRequest, StoreMoveRequest
     from dibs.stores.seam import Transaction
 
 
-def _moving(tx: Transaction, call: Call, request: StoreMoveRequest) -> dict[str, Any]:
+def _moving(tx: Transaction, call: Call, request: StoreMoveRequest) -> dict[str, str]:
     """An allowed caller starts a move: a killed agent does not come this far."""
     tx.append("store.moving", call.agent, request["to"], {"move": request["move"]})
     return {"agent": call.agent}
 
 
-def _moved(tx: Transaction, call: Call, request: StoreMovedRequest) -> dict[str, Any]:
+def _moved(tx: Transaction, call: Call, request: StoreMovedRequest) -> dict[str, str]:
     """The first write to the new store."""
     tx.append(
         "store.moved",
@@ -34,10 +32,11 @@ def _moved(tx: Transaction, call: Call, request: StoreMovedRequest) -> dict[str,
     return {"agent": call.agent}
 
 
-def _fallen_back(tx: Transaction, call: Call, request: StoreFallbackRequest) -> dict[str, Any]:
+def _fallen_back(tx: Transaction, call: Call, request: StoreFallbackRequest) -> dict[str, str]:
     """SQLite replaces a server that does not start; the server's records are not known here."""
-    tx.append("store.fallback", call.agent, request["left"], {})
-    suspicions.put(tx, "store", "fallback", "", event=request["left"], left=request["left"], lasts="fallback")
+    left = request["left"]
+    tx.append("store.fallback", call.agent, left, {})
+    suspicions.put(tx, "store", "fallback", "", event=left, left=left, lasts="fallback")
     return {"agent": call.agent}
 
 

@@ -4,44 +4,52 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.operations.core.declare import ANYWHERE, NEAR, Field, Operation
+from dibs.operations.upkeep import records
 from dibs.stores.seam import AFTER_KEY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.operations.core.call import Call
     from dibs.operations.upkeep.requests import KnownChangesRequest, NamedFilesRequest, WakeRequest
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
+
+    class MentionedFiles(TypedDict):
+        """The files that a page of records mentions."""
+
+        mentioned: list[str]
+        low: str  # where the next page begins; "" after the last
+
 
 PAGE_RECORDS = 512  # read at a time
 AFTER_ALL_KEYS = "\U0010ffff"  # sorts after every key
 
 
-def _writable(tx: Transaction, _: Call) -> dict[str, Any]:
+def _writable(tx: Transaction, _: Call) -> dict[str, int]:
     return {"now": tx.now}
 
 
-def _named_files(tx: Transaction, _: Call, request: NamedFilesRequest) -> dict[str, Any]:
+def _named_files(tx: Transaction, _: Call, request: NamedFilesRequest) -> MentionedFiles:
     """Those of these names that one page of records mentions, and where the next page begins ("" after the last)."""
     page = tx.fetch([(request["low"] or AFTER_KEY, AFTER_ALL_KEYS)], PAGE_RECORDS)
-    found: set[str] = set()
+    mentioned: set[str] = set()
     for _key, value in page.rows:
         text = jsontext.encode(value)
         if request["folder"] in text:
-            found.update([name for name in request["names"] if name in text])
-    return {"mentioned": sorted(found), "low": page.rows[-1][0] + AFTER_KEY if page.truncated else ""}
+            mentioned.update([name for name in request["names"] if name in text])
+    return {"mentioned": sorted(mentioned), "low": page.rows[-1][0] + AFTER_KEY if page.truncated else ""}
 
 
-def _known_changes(tx: Transaction, _: Call, request: KnownChangesRequest) -> dict[str, Any]:
+def _known_changes(tx: Transaction, _: Call, request: KnownChangesRequest) -> dict[str, list[str]]:
     """Those of these reported changes that can still be restored."""
     kept = tx.get_many([f"v\t{one}" for one in request["ids"]])
     return {"known": [one for one in request["ids"] if kept[f"v\t{one}"] is not None]}
 
 
-def _wake(tx: Transaction, _: Call, request: WakeRequest) -> dict[str, Any]:
+def _wake(tx: Transaction, _: Call, request: WakeRequest) -> dict[str, Json]:
     tx.wake(request["channel"])
-    tx.delete(f"q\t\twake\t{request['channel']}")  # nothing is there; Redis sends wakes along with what is written
+    tx.delete(records.wake_key(request["channel"]))  # nothing is there; Redis sends wakes along with what is written
     return {}
 
 

@@ -12,31 +12,30 @@ from dibs.operations.agents.records import AGENT_KEYS, agent_key
 from dibs.operations.claims import endings
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import due
 from dibs.operations.core.declare import ANYWHERE, NEAR, Field, Operation
-from dibs.operations.upkeep import log_retention
+from dibs.operations.upkeep import log_retention, records
 from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
 
     from dibs.operations.agents.records import Agent
     from dibs.operations.alerts.watch import StoreState
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.upkeep.answers import SweepAnswer
     from dibs.operations.upkeep.requests import UpkeepDueRequest, UpkeepRequest
-    from dibs.stores.seam import Fetched, Json, Transaction
+    from dibs.stores.seam import Json, Transaction
 
 DUE_PER_CALL = 8  # due records, after an agent's call
 DUE_PER_SWEEP = 256  # due records, in one `sweep` transaction
 AGENTS_PER_SWEEP = 500  # whose process is checked
-SWEEP_PLACE_KEY = "sw"  # the last agent that the last sweep checked, while there are more
 
 
 def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
     """Handle up to `limit` due records."""
-    page = tx.scan(2, "due\t", limit, before=due(tx.now + 1))
+    page = records.scan_due(tx, limit)
     done = {"claims": 0, "waiters": 0, "interests": 0, "answers": 0, "alerts": 0, "more": int(page.truncated)}
     done["looked_at"] = len(page.rows)
     if not page.rows:
@@ -44,7 +43,7 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
     from dibs.operations.alerts.records import is_suspicion
     from dibs.operations.claims import waiters
 
-    freed: list[Any] = []
+    freed: list[Sequence[str]] = []
     suspected = False
     for _, key, record in page.rows:
         kind = claim_records.kind_at(key, record)
@@ -85,15 +84,15 @@ def _other(tx: Transaction, key: str, record: Json) -> bool:
 
     Returns whether that is done; a large run goes in parts.
     """
-    family = key.partition("\t")[0]
+    family = records.family_of(key)
     if family == "vo":
-        from dibs.operations.shared import votes
+        from dibs.operations.votes import votes
 
-        votes.came_due(tx, key, record)
+        votes.came_due(tx, record)
     elif family == "eg":
-        from dibs.operations.shared import documents
+        from dibs.operations.documents import documents
 
-        documents.forget(tx, key, record)
+        documents.forget(tx, record)
     elif family == "m":
         from dibs.operations.messages import mailbox
 
@@ -108,8 +107,9 @@ def _other(tx: Transaction, key: str, record: Json) -> bool:
         lifecycle.forget(tx, key)
     elif family == "rp":
         from dibs.operations.landing import conflicts
+        from dibs.operations.landing.records import place_of
 
-        conflicts.clear(tx, key, record)
+        conflicts.clear(tx, place_of(key), record)
     elif family == "u":
         from dibs.operations.runs import run_endings
 
@@ -119,15 +119,15 @@ def _other(tx: Transaction, key: str, record: Json) -> bool:
     return True
 
 
-def _sweep(tx: Transaction, call: Call) -> dict[str, Any]:
+def _sweep(tx: Transaction, call: Call) -> SweepAnswer:
     return _one_sweep(tx, call, None)
 
 
-def _upkeep(tx: Transaction, call: Call, request: UpkeepRequest) -> dict[str, Any]:
+def _upkeep(tx: Transaction, call: Call, request: UpkeepRequest) -> SweepAnswer:
     return _one_sweep(tx, call, request["store"])
 
 
-def _one_sweep(tx: Transaction, call: Call, store: StoreState | None) -> dict[str, Any]:
+def _one_sweep(tx: Transaction, call: Call, store: StoreState | None) -> SweepAnswer:
     """End and forget what is due, in one transaction; `store`: what the caller's machine says of the store."""
     from dibs.operations.alerts import watch
     from dibs.operations.tasks import due_tasks, old_tasks
@@ -149,7 +149,8 @@ def _one_sweep(tx: Transaction, call: Call, store: StoreState | None) -> dict[st
         log_retention.seal(tx, call)
         done["sealed"] = 1
     prune = due == "pruned" or (bool(done["sealed"]) and log_retention.is_prune_due(tx, call))
-    return {"swept": done, "more": more or (due == "sealed" and not done["sealed"]), "prune": prune}
+    swept: Json = done
+    return {"swept": swept, "more": more or (due == "sealed" and not done["sealed"]), "prune": prune}
 
 
 def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> tuple[bool, list[Agent]]:
@@ -160,8 +161,7 @@ def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> tuple
     If there are none, agents that are gone for good are forgotten. In a workspace with many known agents, each sweep
     continues after the last one's place.
     """
-    found, last = _agents(tx)
-    agents = [agent for _, agent in found.rows]
+    agents, more = _agents(tx)
     suspects = _suspects(call, agents)
     over: list[Claim] = []
     cut = ""
@@ -183,38 +183,39 @@ def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> tuple
 
         deaths.tell(tx, call, dead, over)
     if cut:  # the next sweep begins with the same agent: it may hold more
-        before = [agent["agent"] for _, agent in found.rows if agent["agent"] < cut]
+        before = [agent["agent"] for agent in agents if agent["agent"] < cut]
         if before:
-            tx.put(SWEEP_PLACE_KEY, {"agent": before[-1]})
+            records.put_sweep_place(tx, before[-1])
         return True, agents
     from dibs.operations.agents import forgotten
 
-    done["agents"] = forgotten.some(tx, call, [agent for _, agent in found.rows])
-    if found.truncated:
-        tx.put(SWEEP_PLACE_KEY, {"agent": found.rows[-1][1]["agent"]})
-    elif last is not None:
-        tx.delete(SWEEP_PLACE_KEY)
+    done["agents"] = forgotten.some(tx, call, agents)
+    if more:
+        records.put_sweep_place(tx, agents[-1]["agent"])
+    elif records.get_sweep_place(tx) is not None:
+        records.delete_sweep_place(tx)
     return False, agents
 
 
-def _agents(tx: Transaction) -> tuple[Fetched, Record | None]:
-    """The agents that the next sweep looks at, and the one after which they come."""
+def _agents(tx: Transaction) -> tuple[list[Json], bool]:
+    """The agents that the next sweep looks at, and whether there are more."""
     low, high = prefix_range(AGENT_KEYS)
-    last: Record | None = tx.get(SWEEP_PLACE_KEY)
-    return tx.fetch([(low if last is None else f"{agent_key(last['agent'])}{AFTER_KEY}", high)], AGENTS_PER_SWEEP), last
+    last = records.get_sweep_place(tx)
+    page = tx.fetch([(low if last is None else f"{agent_key(last)}{AFTER_KEY}", high)], AGENTS_PER_SWEEP)
+    return [agent for _, agent in page.rows], page.truncated
 
 
 def _suspects(call: Call, agents: list[Agent]) -> list[Agent]:
     """The agents whose process may be gone; it was looked whether they are."""
-    found = [agent for agent in agents if agent["process"] is not None and not agent["left"]]
-    call.know([agent["process"] for agent in found])
-    return found
+    present = [agent for agent in agents if agent["process"] is not None and not agent["left"]]
+    call.know([agent["process"] for agent in present])
+    return present
 
 
 # --- whether there is anything to do
 
 
-def _upkeep_due(tx: Transaction, call: Call, request: UpkeepDueRequest) -> dict[str, Any]:
+def _upkeep_due(tx: Transaction, call: Call, request: UpkeepDueRequest) -> dict[str, bool]:
     """Would a sweep find anything? Waiters ask it often: it only reads."""
     from dibs.operations.agents import deaths
     from dibs.operations.alerts import watch
@@ -222,14 +223,9 @@ def _upkeep_due(tx: Transaction, call: Call, request: UpkeepDueRequest) -> dict[
 
     log = log_retention.due(tx, call)
     prune = log == "pruned"
-    if (
-        log == "sealed"
-        or tx.scan(2, "due\t", 1, before=due(tx.now + 1)).rows
-        or due_tasks.is_due(tx)
-        or old_tasks.is_due(tx, call)
-    ):
+    if log == "sealed" or records.scan_due(tx, 1).rows or due_tasks.is_due(tx) or old_tasks.is_due(tx, call):
         return {"due": True, "prune": prune}
-    agents = [agent for _, agent in _agents(tx)[0].rows]
+    agents, _ = _agents(tx)
     suspects = _suspects(call, agents)
     if any(deaths.is_news(call, agent) for agent in suspects):
         return {"due": True, "prune": prune}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dibs.interfaces.python.workspace import Workspace
     from dibs.operations.core.declare import Operation
-    from dibs.operations.shared.answers import VoteView
+    from dibs.operations.votes.answers import VoteView
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between two polls; each is longer than the one before
 DEFAULT_WAIT_S = 3600.0

@@ -19,21 +19,28 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Invalid, NotFound, Quota, quoted
 from dibs.operations.core import paging
-from dibs.operations.core.call import MAX_ID, check_agent_id, due, iso
+from dibs.operations.core.call import MAX_ID, check_agent_id, iso
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.core.policy import DAY, MINUTE, SECOND
+from dibs.operations.votes import records
+from dibs.operations.votes.records import OPEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Final
 
     from dibs.errors import DibsError
-    from dibs.operations.core.call import Call, Record
-    from dibs.operations.shared.requests import VoteCastRequest, VoteListRequest, VoteOpenRequest, VoteShowRequest
-    from dibs.stores.seam import Transaction
+    from dibs.operations.core.call import Call
+    from dibs.operations.core.paging import Section
+    from dibs.operations.votes.answers import VoteCastAnswer, VoteListAnswer, VoteOpenAnswer, VoteShowAnswer, VoteView
+    from dibs.operations.votes.records import Outcome, Vote
+    from dibs.operations.votes.requests import VoteCastRequest, VoteListRequest, VoteOpenRequest, VoteShowRequest
+    from dibs.stores.seam import Json, Transaction
 
-OPEN, DECIDED, UNDECIDED, LAPSED = "open", "decided", "undecided", "lapsed"
+DECIDED: Final = "decided"
+UNDECIDED: Final = "undecided"
+LAPSED: Final = "lapsed"
 YES_NO = ("yes", "no")
 DEFAULT_VOTE_MS = 10 * MINUTE  # agents look at their messages at each turn; most turns are shorter
 MAX_VOTE_MS = 30 * DAY
@@ -43,37 +50,33 @@ MAX_TITLE_CHARS, MAX_OPTION_CHARS = 500, 50  # all of it is in a message
 MAX_OPEN_VOTES = 1_000  # in a workspace
 OUTCOME_LIFE_MS = 30 * DAY  # of an outcome; the log has it for as long as the log is kept
 MAX_LISTED = 100
-COUNT_KEY = "vc"  # the number of open votes
-MAX_TIME_MS = 10**15 - 1  # subtracted from, so that an index, which is read upwards, has the newest first
 
 
 # --- open
 
 
-def _open(tx: Transaction, call: Call, request: VoteOpenRequest) -> Any:
+def _open(tx: Transaction, call: Call, request: VoteOpenRequest) -> VoteOpenAnswer | DibsError:
     title = request["title"]
     if not 0 < len(title.strip()) <= MAX_TITLE_CHARS or not title.isprintable():
         raise Invalid(f"title: what is voted on, in one line of at most {MAX_TITLE_CHARS} characters", field="title")
     electors, choices = _electors(request["electorate"]), _choices(request["options"])
     name, repeat = _name(request["id"], "id") or f"vo{tx.id()}", _name(request["key"], "key")
-    found = tx.get_many([f"vo\t{name}", f"vk\t{repeat}", COUNT_KEY])
-    if repeat and found[f"vk\t{repeat}"] is not None:
-        first = _fetch(tx, found[f"vk\t{repeat}"]["vote"])
-        return {"vote": _shown(tx, first), "repeated": True}
-    count = found[COUNT_KEY] or {"open": 0}
-    refusal = _no_room(tx, name, found[f"vo\t{name}"], count["open"])
+    known, first, count = records.get_for_opening(tx, name, repeat)
+    if first is not None:
+        return {"vote": _shown(tx, _load(tx, first)), "repeated": True}
+    refusal = _no_room(tx, name, known, count)
     if refusal is not None:
         return _refuse(tx, call, name, refusal)
-    vote: Record = {
+    vote: Vote = {
         "vote": name, "title": title, "options": choices, "electorate": electors, "by": call.agent, "at": tx.now,
         "deadline": tx.now + request["deadline"], "state": OPEN, "option": None, "closed": None, "ballots": {},
         "key": repeat,
     }  # fmt: skip
     _put(tx, vote)
-    tx.put(COUNT_KEY, {"open": count["open"] + 1})
+    records.put_open_count(tx, count + 1)
     if repeat:
-        tx.put(f"vk\t{repeat}", {"vote": name})
-    data = {"options": choices, "electorate": electors, "deadline": vote["deadline"]}
+        records.put_owner(tx, repeat, name)
+    data: dict[str, Json] = {"options": choices, "electorate": electors, "deadline": vote["deadline"]}
     if call.request:
         data["request"] = ["vote open", call.request]
     tx.append("vote.opened", call.agent, name, data)
@@ -112,7 +115,7 @@ def _name(text: str, field: str) -> str:
     return text
 
 
-def _no_room(tx: Transaction, name: str, known: Record | None, count: int) -> DibsError | None:
+def _no_room(tx: Transaction, name: str, known: Vote | None, count: int) -> DibsError | None:
     if known is not None:
         text = f"there is a vote {name} already: {_outcome(tx, known)}. Give the new one another id."
         return Conflict(text, **_facts(tx, known))
@@ -125,9 +128,9 @@ def _no_room(tx: Transaction, name: str, known: Record | None, count: int) -> Di
 # --- cast
 
 
-def _cast(tx: Transaction, call: Call, request: VoteCastRequest) -> Any:
+def _cast(tx: Transaction, call: Call, request: VoteCastRequest) -> VoteCastAnswer | DibsError:
     identifier, option = request["id"], request["option"]
-    vote = _fetch(tx, identifier)
+    vote = _load(tx, identifier)
     if option not in vote["options"]:
         raise Invalid(f"option: one of {', '.join(vote['options'])}, not {option!r}", field="option")
     if call.agent not in vote["electorate"]:
@@ -143,7 +146,7 @@ def _cast(tx: Transaction, call: Call, request: VoteCastRequest) -> Any:
         error = Conflict(f"{before}: {_outcome(tx, vote)}.", **_facts(tx, vote), given=option, own=own)
         return _refuse(tx, call, identifier, error)
     vote["ballots"][call.agent] = option
-    data: dict[str, Any] = {"option": option}
+    data: dict[str, Json] = {"option": option}
     if call.request:
         data["request"] = ["vote cast", call.request]
     tx.append("vote.cast", call.agent, identifier, data)
@@ -151,7 +154,7 @@ def _cast(tx: Transaction, call: Call, request: VoteCastRequest) -> Any:
     return {"vote": _shown(tx, vote), "option": option}
 
 
-def _count(tx: Transaction, vote: Record, agent: str) -> None:
+def _count(tx: Transaction, vote: Vote, agent: str) -> None:
     """After a ballot: is the vote decided, or can it no longer be?"""
     tally = _tally(vote)
     needed = len(vote["electorate"]) // 2 + 1
@@ -165,45 +168,40 @@ def _count(tx: Transaction, vote: Record, agent: str) -> None:
         _put(tx, vote)
 
 
-def _close(tx: Transaction, vote: Record, outcome: str, option: str | None, agent: str) -> None:
+def _close(tx: Transaction, vote: Vote, outcome: Outcome, option: str | None, agent: str) -> None:
     """Close a vote once: the opener and the electors are told in the same transaction."""
     assert vote["state"] == OPEN, "a vote is decided once"
     vote["state"], vote["option"] = outcome, option
     vote["closed"] = vote["deadline"] if outcome == LAPSED else tx.now
     _put(tx, vote)
-    count = tx.get(COUNT_KEY)
-    assert count is not None, "an open vote that was not counted"
-    tx.put(COUNT_KEY, {"open": count["open"] - 1})
+    count = records.get_open_count(tx)
+    assert count > 0, "an open vote that was not counted"
+    records.put_open_count(tx, count - 1)
     tx.append("vote.decided", agent, vote["vote"], {"outcome": outcome, "option": option})
     text = f"the vote on {vote['title']!r}: {_outcome(tx, vote)}."
     data = {"vote": vote["vote"], "outcome": outcome, "option": option}
     _tell(tx, sorted({vote["by"], *vote["electorate"]}), "dibs", text, **data)
 
 
-def came_due(tx: Transaction, key: str, vote: Record) -> None:
+def came_due(tx: Transaction, vote: Vote) -> None:
     """A sweep reached a vote: its deadline has passed, or its outcome was kept long enough."""
     if vote["state"] == OPEN:
         _close(tx, vote, LAPSED, None, "dibs")
         return
-    tx.delete(key)
-    if vote["key"]:
-        tx.delete(f"vk\t{vote['key']}")
+    records.delete_vote(tx, vote)
 
 
-def _over(tx: Transaction, vote: Record) -> bool:
+def _over(tx: Transaction, vote: Vote) -> bool:
     """Is an open vote past its deadline?"""
-    return bool(vote["state"] == OPEN and vote["deadline"] <= tx.now)
+    return vote["state"] == OPEN and vote["deadline"] <= tx.now
 
 
-def _put(tx: Transaction, vote: Record) -> None:
-    """Write a vote: listed with the open or the closed ones, and due for a sweep."""
-    group = OPEN if vote["state"] == OPEN else "over"
-    entry = f"votes\t{group}\t{MAX_TIME_MS - vote['at']:015d}\t{vote['vote']}"
-    when = vote["deadline"] if vote["state"] == OPEN else tx.now + OUTCOME_LIFE_MS
-    tx.put(f"vo\t{vote['vote']}", vote, entry, due(when))
+def _put(tx: Transaction, vote: Vote) -> None:
+    """Write a vote; a sweep looks at it at its deadline, and once its outcome was kept long enough."""
+    records.put_vote(tx, vote, vote["deadline"] if vote["state"] == OPEN else tx.now + OUTCOME_LIFE_MS)
 
 
-def _tell(tx: Transaction, to: Sequence[str], sender: str, text: str, **data: Any) -> None:
+def _tell(tx: Transaction, to: Sequence[str], sender: str, text: str, **data: Json) -> None:
     from dibs.operations.messages import mailbox
 
     for agent in to:
@@ -218,31 +216,31 @@ def _refuse(tx: Transaction, call: Call, name: str, refusal: DibsError) -> DibsE
 # --- looking
 
 
-def _fetch(tx: Transaction, name: str) -> Record:
-    vote: Record | None = tx.get(f"vo\t{_name(name, 'id')}")
+def _load(tx: Transaction, name: str) -> Vote:
+    vote = records.get_vote(tx, _name(name, "id"))
     if vote is None:
         raise NotFound(f"there is no vote {name}; `dibs vote list` shows those there are.", vote=name)
     return vote
 
 
-def _show(tx: Transaction, call: Call, request: VoteShowRequest) -> dict[str, Any]:
-    return {"vote": _shown(tx, _fetch(tx, request["id"]))}
+def _show(tx: Transaction, call: Call, request: VoteShowRequest) -> VoteShowAnswer:
+    return {"vote": _shown(tx, _load(tx, request["id"]))}
 
 
-def _list(tx: Transaction, call: Call, request: VoteListRequest) -> dict[str, Any]:
+def _list(tx: Transaction, call: Call, request: VoteListRequest) -> VoteListAnswer:
     """The open votes, then the others; each the newest first. One past its deadline counts as lapsed."""
 
-    def running(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+    def running(rows: list[tuple[str, Vote]]) -> list[tuple[str, Vote]]:
         return [row for row in rows if not _over(tx, row[1])]
 
-    sections: list[Any] = [(paging.INDEX, f"votes\t{OPEN}\t", running if request["open"] else None)]
+    sections: list[Section] = [(paging.INDEX, records.OPEN_VOTES, running if request["open"] else None)]
     if not request["open"]:
-        sections.append((paging.INDEX, "votes\tover\t", None))
+        sections.append((paging.INDEX, records.CLOSED_VOTES, None))
     page = paging.read(tx, sections, paging.check_limit(request["limit"], MAX_LISTED), request["after"])
-    return {"votes": [_shown(tx, vote) for vote in page.records], **page.answer()}
+    return {"votes": [_shown(tx, vote) for vote in page.records], "more": page.more, "cursor": page.cursor}
 
 
-def _shown(tx: Transaction, vote: Record) -> dict[str, Any]:
+def _shown(tx: Transaction, vote: Vote) -> VoteView:
     """A vote as people and programs see it: by the clock, whether or not the outcome is written yet."""
     lapsed = _over(tx, vote)
     closed = vote["deadline"] if lapsed else vote["closed"]
@@ -262,19 +260,19 @@ def _shown(tx: Transaction, vote: Record) -> dict[str, Any]:
     }
 
 
-def _tally(vote: Record) -> dict[str, int]:
+def _tally(vote: Vote) -> dict[str, int]:
     tally = dict.fromkeys(vote["options"], 0)
     for option in vote["ballots"].values():
         tally[option] += 1
     return tally
 
 
-def _facts(tx: Transaction, vote: Record) -> dict[str, Any]:
+def _facts(tx: Transaction, vote: Vote) -> dict[str, str | None]:
     shown = _shown(tx, vote)
     return {"vote": shown["id"], "state": shown["state"], "option": shown["option"], "closed": shown["closed"]}
 
 
-def _outcome(tx: Transaction, vote: Record) -> str:
+def _outcome(tx: Transaction, vote: Vote) -> str:
     """A vote's outcome, in words."""
     shown = _shown(tx, vote)
     counted = ", ".join(f"{option} {count}" for option, count in shown["tally"].items())

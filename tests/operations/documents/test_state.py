@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dibs.errors import Conflict, DibsError, Fenced, Held, Invalid, Killed, NotFound, Quota
-from dibs.operations.shared import documents
+from dibs.operations.documents import documents, records
 from tests.operations.engines import PROFILE, MachineOnFile
 from tests.operations.fleet import Fleet
 
@@ -65,11 +65,11 @@ def test_a_write_that_names_neither_version_nor_token_is_a_conflict_where_there_
 def test_a_version_that_is_not_the_current_one_is_a_conflict_and_changes_nothing(fleet: Fleet, version: int) -> None:
     put(fleet, "a", "k", 1)
     put(fleet, "a", "k", 2, version=1)
-    before = fleet.record("e\tk")
+    before = fleet.record(records.document_key("k"))
     with pytest.raises(Conflict) as error:
         put(fleet, "b", "k", 9, version=version)
     assert (error.value.version, error.value.given) == (2, version)
-    assert fleet.record("e\tk") == before
+    assert fleet.record(records.document_key("k")) == before
 
 
 def test_version_zero_means_that_there_must_be_none(fleet: Fleet) -> None:
@@ -311,7 +311,7 @@ def test_after_a_week_the_deleted_are_forgotten_and_new_documents_begin_above_th
     fleet.call("a", "state delete", key="k", version=6)
     fleet.now += WEEK
     fleet.call("boss", "sweep")
-    assert fleet.record("eg\tk") is None
+    assert fleet.record(records.deletion_key("k")) is None
     for key in ("k", "new"):
         with pytest.raises(Conflict):
             put(fleet, "old", key, "late", version=6)
@@ -577,7 +577,7 @@ class Documents(RuleBasedStateMachine):
         for key, (value, version) in self.documents.items():
             found = get(self.fleet, key)
             assert (found["value"], found["version"]) == (value, version)
-        counted = (self.fleet.record("ec") or {"documents": 0})["documents"]
+        counted = (self.fleet.record(records.COUNTS_KEY) or records.NO_DOCUMENTS)["documents"]
         assert counted == len(self.documents)
 
     def teardown(self) -> None:

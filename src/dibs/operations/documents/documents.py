@@ -19,21 +19,34 @@ from dibs.operations.agents import names
 from dibs.operations.claims import endings, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import json_values
-from dibs.operations.core.call import due, iso, related, span
+from dibs.operations.core.call import iso, related, span
 from dibs.operations.core.declare import Field, Operation
-from dibs.stores.seam import AFTER_KEY, digest_of, prefix_range
+from dibs.operations.documents import records
+from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.errors import DibsError
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
-    from dibs.operations.shared.requests import StateDeleteRequest, StateGetRequest, StateListRequest, StateSetRequest
-    from dibs.stores.seam import Transaction
+    from dibs.operations.documents.answers import (
+        DocumentView,
+        StateDeleteAnswer,
+        StateGetAnswer,
+        StateListAnswer,
+        StateSetAnswer,
+    )
+    from dibs.operations.documents.records import Document, Version
+    from dibs.operations.documents.requests import (
+        StateDeleteRequest,
+        StateGetRequest,
+        StateListRequest,
+        StateSetRequest,
+    )
+    from dibs.stores.seam import Json, Transaction
 
 MAX_DOCUMENTS = 10_000  # of a workspace: for what agents agree on, not a database
 MAX_LOGGED_CHARS = 2_000  # of a value in the log; of a longer one it has the digest
@@ -42,7 +55,6 @@ DEFAULT_LISTED, MAX_LISTED = 100, 1_000  # documents in one list
 DELETED_VERSION_LIFE_MS = 7 * 86_400_000
 MAX_ROUNDS = 8  # retries after a write ended a dead holder's claim; each round ends all that it saw
 MAX_BLOCKERS_SHOWN = 16
-COUNTS_KEY = "ec"  # the number of documents, and a version that no forgotten one was above
 
 
 def resource_of(key: str) -> list[str]:
@@ -53,21 +65,21 @@ def resource_of(key: str) -> list[str]:
 # --- reading
 
 
-def _get(tx: Transaction, call: Call, request: StateGetRequest) -> dict[str, Any]:
+def _get(tx: Transaction, call: Call, request: StateGetRequest) -> StateGetAnswer:
     name = json_values.check_key(request["key"])
-    document, grave = tx.get_many([f"e\t{name}", f"eg\t{name}"]).values()
+    document, deletion = records.get_document(tx, name)
     if document is None:
-        raise NotFound(_missing(tx, name, grave), key=name)
+        raise NotFound(_missing(tx, name, deletion), key=name)
     return {**_shown(tx, document), "value": document["value"]}
 
 
-def _missing(tx: Transaction, key: str, grave: Record | None) -> str:
-    if grave is None:
+def _missing(tx: Transaction, key: str, deletion: Version | None) -> str:
+    if deletion is None:
         return f"there is no document {key}; `dibs state list` shows those there are."
-    return f"there is no document {key}: {grave['by']} deleted it {span(tx.now - grave['at'])} ago."
+    return f"there is no document {key}: {deletion['by']} deleted it {span(tx.now - deletion['at'])} ago."
 
 
-def _shown(tx: Transaction, document: Record) -> dict[str, Any]:
+def _shown(tx: Transaction, document: Document) -> DocumentView:
     return {
         "key": document["key"],
         "version": document["version"],
@@ -76,30 +88,26 @@ def _shown(tx: Transaction, document: Record) -> dict[str, Any]:
     }
 
 
-def _list(tx: Transaction, call: Call, request: StateListRequest) -> dict[str, Any]:
-    low, high = prefix_range(f"e\t{json_values.check_key(request['prefix'], least=0)}")
-    if request["after"]:
-        low = max(low, f"e\t{json_values.check_key(request['after'])}{AFTER_KEY}")
-    if low >= high:
-        return {"documents": [], "more": False, "cursor": None}
-    page = tx.fetch([(low, high)], request["limit"])
-    cursor = page.rows[-1][1]["key"] if page.truncated else None
-    return {"documents": [_shown(tx, document) for _, document in page.rows], "more": page.truncated, "cursor": cursor}
+def _list(tx: Transaction, call: Call, request: StateListRequest) -> StateListAnswer:
+    first = json_values.check_key(request["prefix"], least=0)
+    after = json_values.check_key(request["after"]) if request["after"] else ""
+    documents, more = records.scan_documents(tx, first, after, request["limit"])
+    cursor = documents[-1]["key"] if more else None
+    return {"documents": [_shown(tx, document) for document in documents], "more": more, "cursor": cursor}
 
 
 # --- writing
 
 
-def _set(tx: Transaction, call: Call, request: StateSetRequest) -> Any:
+def _set(tx: Transaction, call: Call, request: StateSetRequest) -> StateSetAnswer | DibsError:
     value = request["value"]
     name = json_values.check_key(request["key"])
     text = jsontext.encode(value)
-    document, grave = tx.get_many([f"e\t{name}", f"eg\t{name}"]).values()
-    refusal = _fenced_or_held(tx, call, name, request["token"]) or _stale(
-        tx, name, document, grave, request["version"], request["token"]
-    )
-    counts = _counts(tx) if document is None else {}
-    if refusal is None and document is None and counts["documents"] >= MAX_DOCUMENTS:
+    document, deletion = records.get_document(tx, name)
+    version, token = request["version"], request["token"]
+    refusal = _fenced_or_held(tx, call, name, token) or _stale(tx, name, document, deletion, version, token)
+    counts = records.get_counts(tx) if document is None else records.NO_DOCUMENTS
+    if refusal is None and counts["documents"] >= MAX_DOCUMENTS:
         what = "documents"
         refusal = Quota(f"at most {MAX_DOCUMENTS} {what}; delete some first.", what=what, limit=MAX_DOCUMENTS)
     if refusal is not None:
@@ -107,58 +115,49 @@ def _set(tx: Transaction, call: Call, request: StateSetRequest) -> Any:
     if document is not None:
         number = document["version"] + 1
     else:
-        number = (grave["version"] if grave is not None else counts["forgotten"]) + 1
-        tx.delete(f"eg\t{name}")
-        tx.put(COUNTS_KEY, {**counts, "documents": counts["documents"] + 1})
-    tx.put(f"e\t{name}", {"key": name, "value": value, "version": number, "by": call.agent, "at": tx.now})
+        number = (deletion["version"] if deletion is not None else counts["forgotten"]) + 1
+        records.delete_deletion(tx, name)
+        records.put_counts(tx, {**counts, "documents": counts["documents"] + 1})
+    records.put_document(tx, {"key": name, "value": value, "version": number, "by": call.agent, "at": tx.now})
     content = {"value": value} if len(text) <= MAX_LOGGED_CHARS else {"digest": digest_of(text)}
     _tell(tx, call, name, "state set", {"version": number, **content})
     return {"key": name, "value": value, "version": number}
 
 
-def _delete(tx: Transaction, call: Call, request: StateDeleteRequest) -> Any:
+def _delete(tx: Transaction, call: Call, request: StateDeleteRequest) -> StateDeleteAnswer | DibsError:
     """Delete a document. Its version stays, so that a caller that read it before cannot overwrite a new one."""
     name = json_values.check_key(request["key"])
-    document, grave = tx.get_many([f"e\t{name}", f"eg\t{name}"]).values()
+    document, deletion = records.get_document(tx, name)
     if document is None:
-        raise NotFound(_missing(tx, name, grave), key=name)
-    refusal = _fenced_or_held(tx, call, name, request["token"]) or _stale(
-        tx, name, document, None, request["version"], request["token"]
-    )
+        raise NotFound(_missing(tx, name, deletion), key=name)
+    version, token = request["version"], request["token"]
+    refusal = _fenced_or_held(tx, call, name, token) or _stale(tx, name, document, None, version, token)
     if refusal is not None:
         return _refuse(tx, call, name, refusal)
     number = document["version"] + 1
-    tx.delete(f"e\t{name}")
-    tx.put(
-        f"eg\t{name}",
-        {"key": name, "version": number, "by": call.agent, "at": tx.now},
-        i2=due(tx.now + DELETED_VERSION_LIFE_MS),
-    )
-    counts = _counts(tx)
+    last: Version = {"key": name, "version": number, "by": call.agent, "at": tx.now}
+    records.put_deletion(tx, last, tx.now + DELETED_VERSION_LIFE_MS)
+    counts = records.get_counts(tx)
     assert counts["documents"] > 0, "a document that was not counted"
-    tx.put(COUNTS_KEY, {**counts, "documents": counts["documents"] - 1})
+    records.put_counts(tx, {**counts, "documents": counts["documents"] - 1})
     _tell(tx, call, name, "state delete", {"version": number, "deleted": True})
     return {"key": name, "version": number}
 
 
-def forget(tx: Transaction, key: str, grave: Record) -> None:
+def forget(tx: Transaction, deletion: Version) -> None:
     """A sweep forgets a deleted document: from now on new documents begin above its version."""
-    counts = _counts(tx)
-    tx.delete(key)
-    tx.put(COUNTS_KEY, {**counts, "forgotten": max(counts["forgotten"], grave["version"])})
+    counts = records.get_counts(tx)
+    records.delete_deletion(tx, deletion["key"])
+    records.put_counts(tx, {**counts, "forgotten": max(counts["forgotten"], deletion["version"])})
 
 
 def _ahead(call: Call, request: StateSetRequest | StateDeleteRequest) -> Ahead:
     """The document, the record of a deleted one, and its claims."""
     name = json_values.check_key(request["key"])
-    return [f"e\t{name}", f"eg\t{name}"], claim_records.ranges_of([resource_of(name)])
+    return [records.document_key(name), records.deletion_key(name)], claim_records.ranges_of([resource_of(name)])
 
 
-def _counts(tx: Transaction) -> Record:
-    return tx.get(COUNTS_KEY) or {"documents": 0, "forgotten": 0}
-
-
-def _tell(tx: Transaction, call: Call, key: str, operation: str, data: dict[str, Any]) -> None:
+def _tell(tx: Transaction, call: Call, key: str, operation: str, data: dict[str, Json]) -> None:
     """One event for each version, and a wake for the document's subscribers."""
     from dibs.operations.messages import subscriptions
 
@@ -177,18 +176,23 @@ def _refuse(tx: Transaction, call: Call, key: str, refusal: DibsError) -> DibsEr
 
 
 def _stale(
-    tx: Transaction, key: str, document: Record | None, grave: Record | None, version: int | None, token: int | None
+    tx: Transaction,
+    key: str,
+    document: Document | None,
+    deletion: Version | None,
+    version: int | None,
+    token: int | None,
 ) -> Conflict | None:
     """Does a write name the present version? A token replaces it; a new document needs neither."""
-    current: int = document["version"] if document is not None else 0
+    current = document["version"] if document is not None else 0
     if version == current or (version is None and (document is None or token is not None)):
         return None
-    last = document or grave
+    last = document or deletion
     by, at = (last["by"], iso(tx, last["at"])) if last is not None else (None, None)
     ago = f"{span(tx.now - last['at'])} ago" if last is not None else ""
     who = names.name_of(tx, by) if by else ""
     if document is None:
-        gone = f": {who} deleted it {ago}" if grave is not None else ""
+        gone = f": {who} deleted it {ago}" if deletion is not None else ""
         text = f"there is no document {key}{gone}. Write with `--version 0` to create it."
     else:
         given = "this write names no version" if version is None else f"this write was made for version {version}"

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dibs.errors import Conflict, DibsError, Forbidden, Invalid, Killed, NotFound, Quota
 from dibs.operations.claims import grants
-from dibs.operations.shared import votes
+from dibs.operations.votes import votes
 from tests.operations.engines import PROFILE, MachineOnFile, OnFile
 from tests.operations.fleet import Fleet
 

@@ -1,54 +1,12 @@
-"""The answers of the room of shared, as types. operations/core/answers.py says how they are used."""
+"""The answers of the room of votes, as types. operations/core/answers.py says how they are used."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from dibs.operations.core.answers import Page
 
 VoteState = Literal["open", "decided", "undecided", "lapsed"]
-
-
-class StateGetAnswer(TypedDict):
-    """Of `state get`."""
-
-    key: str
-    value: Any
-    version: int
-    by: str
-    by_name: NotRequired[str]
-    at: str
-
-
-class StateSetAnswer(TypedDict):
-    """Of `state set`."""
-
-    key: str
-    value: Any
-    version: int
-
-
-class StateDeleteAnswer(TypedDict):
-    """Of `state delete`."""
-
-    key: str
-    version: int
-
-
-class DocumentView(TypedDict):
-    """A document without its value."""
-
-    key: str
-    version: int
-    by: str
-    by_name: NotRequired[str]
-    at: str
-
-
-class StateListAnswer(Page):
-    """Of `state list`."""
-
-    documents: list[DocumentView]
 
 
 class VoteView(TypedDict):
