@@ -26,11 +26,11 @@ from dibs.audit import expected_archives
 from dibs.canonical import Canonical
 from dibs.client import catalogue
 from dibs.client.session import Session
+from dibs.client.upkeep import log_archives
 from dibs.errors import DibsError
 from dibs.interfaces import session_hooks
 from dibs.machine import clock
 from dibs.operations.core.call import Call
-from dibs.stores import log_archives
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.verify.checker import verify_store
 from dibs.workspace import location

@@ -16,7 +16,7 @@ from dibs.audit import check as audit
 from dibs.audit import events, expected_archives, housekeeping
 from dibs.client import catalogue, log_reader
 from dibs.client.session import Session
-from dibs.client.upkeep import log_upkeep, rounds
+from dibs.client.upkeep import log_archives, log_upkeep, rounds
 from dibs.errors import Forbidden, NotFound, Unavailable
 from dibs.interfaces import session_hooks
 from dibs.machine import clock, processes
@@ -26,7 +26,6 @@ from dibs.operations.documents.records import document_key
 from dibs.operations.messages.records import subscriptions_key
 from dibs.operations.upkeep import log_retention
 from dibs.operations.upkeep.records import archive_key
-from dibs.stores import log_archives
 from dibs.undo import scope as undo_scope
 from dibs.verify.checker import verify_archives, verify_store
 from dibs.workspace import location

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dibs import operations
+from dibs.client.upkeep import log_archives
 from dibs.ledger import ledger_files
 from dibs.ledger.state import FIELDS
 from dibs.operations.core.events import KINDS
 from dibs.operations.core.keys import KEYS
-from dibs.stores import log_archives
 from dibs.stores.seam import read_event
 from tests.record_tables import prefix_of
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 from dibs.operations.messages.answers import _From
+
+if TYPE_CHECKING:
+    from dibs.operations.oversight.answers import SettledView
 
 
 class EventView(TypedDict):
@@ -197,15 +200,6 @@ class CheckView(TypedDict):
     message: str
 
 
-class SettledView(TypedDict):
-    """Who accepted a finding, when and why."""
-
-    why: str
-    agent: str
-    at: str
-    name: NotRequired[str]
-
-
 class AuditFindingView(TypedDict):
     """One thing that a check found: what `check settle` takes (`id`), the events that show it, what to do."""
 
@@ -245,14 +239,6 @@ class CheckAnswer(TypedDict):
     severity: Literal["none", "low", "medium", "high"]
     risk: str
     result: str
-
-
-class CheckSettleAnswer(TypedDict):
-    """Of `check settle`."""
-
-    settled: str
-    undone: bool
-    why: NotRequired[str]
 
 
 class MapUseView(TypedDict):

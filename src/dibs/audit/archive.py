@@ -13,9 +13,9 @@ import tempfile
 
 from dibs import jsontext
 from dibs.audit import html_page, markdown, source
+from dibs.client.upkeep import log_archives
 from dibs.errors import Unavailable, quoted
 from dibs.machine import atomic_write, clock
-from dibs.stores import log_archives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dibs.client.log_reader import ELSEWHERE
+from dibs.client.upkeep import log_archives
 from dibs.machine import processes
 from dibs.operations.oversight.settlements import SETTLED
 from dibs.operations.upkeep.log_retention import ARCHIVES
-from dibs.stores import log_archives
 from dibs.verify.archives import Expected
 from dibs.verify.checker import LOST_ARCHIVE
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.client.upkeep import log_upkeep, rounds
+from dibs.client.upkeep import log_archives, log_upkeep, rounds
 from dibs.errors import DibsError, counted
-from dibs.stores import log_archives
 from dibs.workspace import local_files, location
 
 TYPE_CHECKING = False

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 
+from dibs.client.upkeep import log_archives
 from dibs.machine import processes
 from dibs.operations.upkeep.log_retention import ARCHIVES
-from dibs.stores import log_archives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

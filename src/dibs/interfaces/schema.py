@@ -22,6 +22,7 @@ from dibs.operations.core.declare import MAX_INTEGER
 from dibs.operations.documents import answers as documents
 from dibs.operations.landing import answers as landing
 from dibs.operations.messages import answers as messages
+from dibs.operations.oversight import answers as oversight
 from dibs.operations.runs import answers as runs
 from dibs.operations.tasks import answers as tasks
 from dibs.operations.upkeep import answers as upkeep
@@ -38,7 +39,21 @@ if TYPE_CHECKING:
 # Every type of an answer, and of a thing shown in one, by its name: no two rooms have one of the same name.
 TYPES = {
     name: kind
-    for room in (queries, agents, alerts, claims, core, documents, landing, messages, runs, tasks, upkeep, votes)
+    for room in (
+        queries,
+        agents,
+        alerts,
+        claims,
+        core,
+        documents,
+        landing,
+        messages,
+        oversight,
+        runs,
+        tasks,
+        upkeep,
+        votes,
+    )
     for name, kind in vars(room).items()
     if not name.startswith("__")
 }

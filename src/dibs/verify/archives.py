@@ -1,8 +1,9 @@
 """Reads archives of the log: the events that left the store, in files that can be checked by themselves.
 
-stores/log_archives.py writes them and says what is in them; the code here is its own. A file that is missing, cut,
-changed, or not what its name says is a `BrokenError` with the reason, never a wrong event: gzip's checksum, the numbers
-and the seal at the end are checked while it is read. The links are checked by checker.py, like those of the store.
+client/upkeep/log_archives.py writes them and says what is in them; the code here is its own. A file that is missing,
+cut, changed, or not what its name says is a `BrokenError` with the reason, never a wrong event: gzip's checksum, the
+numbers and the seal at the end are checked while it is read. The links are checked by checker.py, like those of the
+store.
 """
 
 from __future__ import annotations

@@ -111,15 +111,15 @@ def _drop_more(session: Session, call: Call) -> None:
 
 
 def _written(session: Session, plan: PrunePlan) -> Archive:
-    from dibs.stores import log_archives
+    from dibs.client.upkeep import log_archives
 
     return log_archives.write(session.store, session.place.local, session.config.id, plan, processes.host())
 
 
 def _limit(session: Session, call: Call) -> None:
     """Drop this machine's oldest archives beyond the limit, and what an interrupted call left."""
+    from dibs.client.upkeep import log_archives
     from dibs.operations.upkeep.log_retention import ARCHIVES, DROP
-    from dibs.stores import log_archives
 
     local, host = session.place.local, processes.host()
     known = session.run(ARCHIVES, call, {})

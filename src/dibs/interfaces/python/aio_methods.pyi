@@ -5,7 +5,6 @@ from typing import Any, Literal, TypeAlias
 
 from dibs.audit.answers import (
     CheckAnswer,
-    CheckSettleAnswer,
     DoctorAnswer,
     ExplainAnswer,
     LogAnswer,
@@ -42,6 +41,7 @@ from dibs.operations.messages.answers import (
     SubscribeAnswer,
     SubscriptionsAnswer,
 )
+from dibs.operations.oversight.answers import CheckSettleAnswer
 from dibs.operations.runs.answers import (
     RunEndAnswer,
     RunGatesAnswer,

@@ -17,8 +17,8 @@ from dibs.operations.oversight.records import delete_settlement, get_settlement,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.audit.answers import CheckSettleAnswer, SettledView
     from dibs.operations.core.call import Call
+    from dibs.operations.oversight.answers import CheckSettleAnswer, SettledView
     from dibs.operations.oversight.requests import CheckSettleRequest
     from dibs.stores.seam import Transaction
 

@@ -24,12 +24,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
-    from dibs.audit.answers import SettledView
     from dibs.operations.agents.records import Agent
     from dibs.operations.alerts.answers import AlertView, Deliveries
     from dibs.operations.claims.answers import ClaimView
     from dibs.operations.claims.records import Claim, Waiter
     from dibs.operations.core.call import Call
+    from dibs.operations.oversight.answers import SettledView
     from dibs.stores.seam import Json, Transaction
 
     class ClaimFacts(ClaimView):

@@ -3,11 +3,11 @@
 The story. A seal is written each day, and after every SEAL_EVENTS events: the live claims at that point. When the
 oldest seal is older than the config's `[log] keep`, or the store has more than `[log] events`, the events before it
 leave the store, one seal at a time. Before that, the caller's machine has written them to an archive, a file next to
-the store (stores/log_archives.py), and here only its facts arrive: numbers, links, digest. The transaction checks that
-the archive ends with the very event of the seal and begins where the store does. So a crash before it leaves the events
-in the store and a file too many; after it, both the record and the file are there. It drops the first PRUNE_EVENTS;
-where nobody sealed for long there are more, and transactions of their own drop the rest, as many each. Until then the
-seal's record says how far they are (`dropped`), and any caller that prunes continues there.
+the store (client/upkeep/log_archives.py), and here only its facts arrive: numbers, links, digest. The transaction
+checks that the archive ends with the very event of the seal and begins where the store does. So a crash before it
+leaves the events in the store and a file too many; after it, both the record and the file are there. It drops the first
+PRUNE_EVENTS; where nobody sealed for long there are more, and transactions of their own drop the rest, as many each.
+Until then the seal's record says how far they are (`dropped`), and any caller that prunes continues there.
 
 Archives have a limit too (`[log] archives`, in bytes): the oldest go, with an event. `verify` knows from the record and
 from the log which archives there must be.
