@@ -16,23 +16,31 @@ from dibs.operations.guards.edit_guard import BY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.operations.guards.requests import MergingRequest
     from dibs.stores.seam import Transaction
+
+    class MergeAnswer(TypedDict):
+        """Of `merging`."""
+
+        claimed: list[str]
+
 
 REASON = "a {what} is under way"
 KINDS = ("merge", "cherry-pick", "revert", "rebase", "conflict resolution")
 REASONS = tuple(REASON.format(what=what) for what in KINDS)
 
 
-def _merging(tx: Transaction, call: Call, request: MergingRequest) -> dict[str, Any]:
+def _merging(tx: Transaction, call: Call, request: MergingRequest) -> MergeAnswer:
     """Claim the files of what is under way; with nothing under way, release those that it left."""
+    tree = request["tree"]
     if not request["what"]:
-        freed: list[Any] = []
+        freed: list[Resource] = []
         for claim in claim_records.claims_of(tx, call.agent):
-            if claim["by"] == BY and claim["tree"] == request["tree"] and claim["reason"] in REASONS:
+            if claim["by"] == BY and claim["tree"] == tree and claim["reason"] in REASONS:
                 endings.give_back(tx, claim, claim["resources"], "released")
                 freed += claim["resources"]
         endings.serve(tx, freed)
@@ -40,17 +48,13 @@ def _merging(tx: Transaction, call: Call, request: MergingRequest) -> dict[str, 
     normal = resources.normal(request["paths"])
     taken = [
         record["resources"]
-        for record in (claim_records.overlapping_claims(tx, normal, request["tree"]) if normal else ())
+        for record in (claim_records.overlapping_claims(tx, normal, tree) if normal else ())
         if record["until"] > tx.now and not related(record["agent"], call.agent)
     ]
     free = [path for path in request["paths"] if not any(resources.any_overlap(held, [path[:2]]) for held in taken)]
     if free:
         held = grants.claim_at_once(
-            tx,
-            call,
-            grants.CLAIM.request(
-                resources=free, tree=request["tree"], by=BY, reason=REASON.format(what=request["what"])
-            ),
+            tx, call, grants.CLAIM.request(resources=free, tree=tree, by=BY, reason=REASON.format(what=request["what"]))
         )
         free = [] if isinstance(held, DibsError) else free
     return {"claimed": resources.shown(free)}

@@ -15,23 +15,34 @@ from dibs.operations.core.declare import ANYWHERE, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call
     from dibs.operations.guards.requests import PushBypassedRequest, PushOverRequest
+    from dibs.operations.guards.shared_tree import TreeEffect
     from dibs.stores.seam import Transaction
 
+    class PushOverAnswer(TypedDict):
+        """Of `push-over`."""
 
-def _over(tx: Transaction, call: Call, request: PushOverRequest) -> DibsError | dict[str, Any]:
+        told: list[str]  # the agents whose commits it takes off the branch
+
+    class PushBypassedAnswer(TypedDict):
+        """Of `push-bypassed`."""
+
+        commit: str
+
+
+def _over(tx: Transaction, call: Call, request: PushOverRequest) -> DibsError | PushOverAnswer:
     """May the branch lose these commits there? `makers` has an agent of each, with one of its commits."""
     from dibs.operations.guards import shared_tree
 
     makers = request["makers"]
     where = f"{request['remote']}/{request['branch']}"
     if not call.fallback or call.agent != call.fallback:
-        fact = {"what": "git push", "does": f"take off {where}", "makers": makers}
-        return shared_tree.rewritten(tx, call, fact) or {"told": []}
+        effect: TreeEffect = {"what": "git push", "does": f"take off {where}", "makers": makers}
+        return shared_tree.rewritten(tx, call, effect) or {"told": []}
     from dibs.operations.messages import mailbox
 
     at_work = [agent for agent in sorted(makers) if shared_tree.is_at_work(tx, call, agent)]
@@ -45,7 +56,7 @@ def _over(tx: Transaction, call: Call, request: PushOverRequest) -> DibsError | 
     return {"told": at_work}
 
 
-def _pushed(tx: Transaction, call: Call, request: PushBypassedRequest) -> dict[str, Any]:
+def _pushed(tx: Transaction, call: Call, request: PushBypassedRequest) -> PushBypassedAnswer:
     from dibs.operations.alerts import suspicions
 
     commit = request["commit"]
@@ -53,7 +64,8 @@ def _pushed(tx: Transaction, call: Call, request: PushBypassedRequest) -> dict[s
     tx.append("push.unverified", call.voice, commit, data)
     suspicions.put(
         tx, "bypass", f"{request['remote']}/{request['branch']} {commit}", "", event=commit, push=data, commit=commit,
-        paths=[], holders=[], reporter=call.reporter,
+        paths=[], holders=[],
+        reporter=call.reporter,
     )  # fmt: skip
     FOLLOW_UPS["suspicions"](tx, call)
     return {"commit": commit}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.operations.core.declare import ANYWHERE, NEAR, Field, Operation
+from dibs.operations.guards.records import get_kept_of
 from dibs.operations.upkeep import records
 from dibs.stores.seam import AFTER_KEY
 
@@ -43,8 +44,8 @@ def _named_files(tx: Transaction, _: Call, request: NamedFilesRequest) -> Mentio
 
 def _known_changes(tx: Transaction, _: Call, request: KnownChangesRequest) -> dict[str, list[str]]:
     """Those of these reported changes that can still be restored."""
-    kept = tx.get_many([f"v\t{one}" for one in request["ids"]])
-    return {"known": [one for one in request["ids"] if kept[f"v\t{one}"] is not None]}
+    kept = get_kept_of(tx, request["ids"])
+    return {"known": [change for change in request["ids"] if kept[change] is not None]}
 
 
 def _wake(tx: Transaction, _: Call, request: WakeRequest) -> dict[str, Json]:
