@@ -159,13 +159,8 @@ def _judge(tx: Transaction, call: Call, request: DeployJudgeRequest) -> DeployJu
     target and token of the deploy whose command asks (a push inside of `dibs deploy`); its accepted risks count here
     too.
     """
-    target, syncs, changed, unsynced, rollback = (
-        request["target"],
-        request["syncs"],
-        request["changed"],
-        request["unsynced"],
-        request["rollback"],
-    )
+    target, syncs, changed = request["target"], request["syncs"], request["changed"]
+    unsynced, rollback = request["unsynced"], request["rollback"]
     risks = _accepted_risks(tx, call, request["under"])
     unsynced, rollback = unsynced or risks["unsynced"], rollback or risks["rollback"]
     last = _last(tx, target)
@@ -302,11 +297,9 @@ def _start(tx: Transaction, call: Call, request: DeployStartRequest) -> DeployTo
         deploy["rollback"] = True
     records.put_running_deploy(tx, target, deploy)
     data = {
-        "commit": check_text(request["commit"], "commit"),
-        "token": token,
-        "command": check_text(request["command"], "command"),
-        **risks,
-    }
+        "commit": check_text(request["commit"], "commit"), "token": token,
+        "command": check_text(request["command"], "command"), **risks,
+    }  # fmt: skip
     tx.append("deploy.started", call.agent, target, data)
     return {"target": target, "token": token}
 
@@ -344,13 +337,9 @@ def _finish(tx: Transaction, call: Call, request: DeployFinishRequest) -> Deploy
         records.delete_running_deploy(tx, target)
         risks = _risks(unsynced=running.get("unsynced"), rollback=running.get("rollback"))
     data = {
-        "commit": commit,
-        "result": result,
-        "token": token,
-        "seconds": request["seconds"],
-        "exit": request["exit"],
+        "commit": commit, "result": result, "token": token, "seconds": request["seconds"], "exit": request["exit"],
         **risks,
-    }
+    }  # fmt: skip
     if claim is None:
         tx.append("deploy.finished", call.agent, target, {**data, "fenced": True})
         _suspect(tx, call, target, commit, "fenced")

@@ -37,9 +37,8 @@ def _moved(tx: Transaction, call: Call, request: MovedRequest) -> HeadMoveAnswer
     """Log these moves, each once, and tell the agents at work there if their branch changed or was reset."""
     tree = request["tree"]
     reflog = records.get_reflog(tx, tree)
-    told = (
-        reflog["size"] if reflog is not None and reflog["size"] <= request["size"] else 0
-    )  # git shortens a reflog now and then
+    # git shortens a reflog now and then
+    told = reflog["size"] if reflog is not None and reflog["size"] <= request["size"] else 0
     new = [move for move in request["moves"] if move[0] > told]
     if not new:
         return {"told": []}

@@ -226,24 +226,17 @@ def _take(tx: Transaction, call: Call, request: UndoRequest) -> UndoTaken | Dibs
         if refusal is not None:
             return _refuse(tx, call, undo, of, refusal)
     before = {claim["claim"] for claim in claim_records.claims_of(tx, call.agent)}
-    held = grants.claim_at_once(
-        tx,
-        call,
-        grants.CLAIM.request(
-            resources=paths, tree=request["tree"], by=BY, reason=check_text(f"undoes {request['what']}", "what")
-        ),
-    )
+    reason = check_text(f"undoes {request['what']}", "what")
+    wanted = grants.CLAIM.request(resources=paths, tree=request["tree"], by=BY, reason=reason)
+    held = grants.claim_at_once(tx, call, wanted)
     if isinstance(held, DibsError):
         return _refuse(tx, call, undo, of, held)
     (claim,) = [one for one in claim_records.claims_of(tx, call.agent) if one["claim"] == held["claim"]]
     claim_records.put(tx, {**claim, "undo": undo, "undo_of": list(of)})
     data = {
-        "of": list(of),
-        "what": request["what"],
-        "tree": request["tree"],
-        "paths": resources.shown(paths[:SHOWN]),
+        "of": list(of), "what": request["what"], "tree": request["tree"], "paths": resources.shown(paths[:SHOWN]),
         "count": request["count"],
-    }
+    }  # fmt: skip
     tx.append("undo.started", call.agent, undo, {**data, "claim": held["claim"]})
     return {"claim": held["claim"], "token": held["token"], "new": claim["claim"] not in before}
 
@@ -255,14 +248,8 @@ def _refuse(tx: Transaction, call: Call, undo: str, of: Sequence[str], error: Di
 
 def _done(tx: Transaction, call: Call, request: UndoDoneRequest) -> UndoDone | DibsError:
     """The files are as they were: told to whom it concerns, settled, and released if only the undo held them."""
-    undo, of, paths, restored, commit, code = (
-        request["undo"],
-        request["of"],
-        request["paths"],
-        request["restored"],
-        request["commit"],
-        request["code"],
-    )
+    undo, of, paths = request["undo"], request["of"], request["paths"]
+    restored, commit, code = request["restored"], request["commit"], request["code"]
     mine = [one for one in claim_records.claims_of(tx, call.agent) if one["claim"] == request["claim"]]
     if not code and not any(one.get("undo") == undo and one["until"] > tx.now for one in mine):
         why = "the claim under which the undo began is no longer live: run the command again, it continues"
