@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs import shell
-from dibs.errors import DibsError, Held
+from dibs.errors import DibsError, Transient
 from dibs.git import reflog
 from dibs.guards import audit
 from dibs.guards.caller import begin, identify, open_session
@@ -200,8 +200,8 @@ def _decide(
     try:
         try:
             return _decided(session, call, event, reading, effects, deploys, known)
-        except Held as error:
-            if first or not error.fields.get("transient"):
+        except Transient:
+            if first:
                 raise
         first = index_turn.take(session, call, effects)
         return _decided(session, call, event, reading, effects, deploys, known)

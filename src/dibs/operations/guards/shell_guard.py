@@ -19,7 +19,7 @@ guard (edit_guard.py) like any other edit. This file decides about everything el
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
+from dibs.errors import Conflict, DibsError, Forbidden, Held, Transient, quoted, say_blocked
 from dibs.operations.agents import roles
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants, resources, views
@@ -234,14 +234,14 @@ def _running_commands(tx: Transaction, call: Call, wanted: Sequence[Resource]) -
     return running
 
 
-def _command_runs(tx: Transaction, blockers: Sequence[BlockerView], more: int = 0) -> Held:
+def _command_runs(tx: Transaction, blockers: Sequence[BlockerView], more: int = 0) -> Transient:
     """Other agents' git commands end within moments: the door waits for them, and nobody need claim by hand."""
     from dibs.operations.agents import names
 
     known = names.names_of(tx, [blocker["agent"] for blocker in blockers])
-    return Held(
+    return Transient(
         f"a git command of {', '.join(known.values())} runs in this repository. Try again in a few seconds.",
-        blockers=blockers, more=more, transient=True,
+        blockers=blockers, more=more,
     )  # fmt: skip
 
 

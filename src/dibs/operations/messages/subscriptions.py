@@ -70,11 +70,11 @@ MESSAGE_PREFIX = "message."
 
 def _emit(tx: Transaction, call: Call, request: EmitRequest) -> EmitAnswer:
     """Put an event into the log."""
-    from dibs.operations.core import events  # only here: state documents load this file too, and need no table
+    from dibs.operations.core.event_kinds import FAMILIES  # only here: state documents load this file, too
 
     kind = request["kind"]
     _check_kind(kind, "kind")
-    if kind.startswith((*events.families(), STATE_PREFIX)):  # an agent's own kind must not look like one of dibs'
+    if kind.startswith((*FAMILIES, STATE_PREFIX)):  # an agent's own kind must not look like one of dibs'
         raise Invalid(f"kind: names that begin with {kind[: _end(kind)]} are dibs' own; use another.", field="kind")
     body = {"data": request["data"]}
     if call.request:
