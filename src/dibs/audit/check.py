@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.audit.requests import CheckRequest
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.snapshot import Snapshot
@@ -117,10 +118,10 @@ def _risk(check: Check, severity: str) -> str:
     return SMALL if severity == LOW and check.name not in MILD else check.risk
 
 
-def _check(session: Session, call: Call, check: str = "", since: int = 0) -> dict[str, Any]:
+def _check(session: Session, call: Call, request: CheckRequest) -> dict[str, Any]:
     """Run every check, or one; a later one runs also when an earlier one failed."""
-    chosen = [named(check)] if check else list(CHECKS)
-    look = gathered(session, call, since)
+    chosen = [named(request["check"])] if request["check"] else list(CHECKS)
+    look = gathered(session, call, request["since"])
     lines = [(one, _looked(one, look)) for one in chosen]
     shown = [_shown(look, one, line) for one, line in lines]
     failed = [one for one, view in zip(chosen, shown, strict=True) if view["status"] == FAIL]

@@ -264,7 +264,8 @@ class Session:
                 from dibs.operations.core.entry import caller_of
 
                 self.run(caller_of(operation), call, {})
-            return operation.body(self, call, **operation.checked(fields))
+            request = operation.checked(fields)
+            return operation.body(self, call, request) if request else operation.body(self, call)
         if operation.around:
             return self.door.run_around(operation.around, self, call, fields)
         if operation.beforehand:

@@ -113,7 +113,7 @@ def _give_up(session: Session, call: Call) -> None:
     from dibs.operations.claims.waiters import WITHDRAW
 
     try:
-        session.store.run(lambda tx: WITHDRAW.body(tx, call, waiter=call.waiter, claims=()))
+        session.store.run(lambda tx: WITHDRAW.body(tx, call, WITHDRAW.request(waiter=call.waiter)))
     except DibsError:
         pass  # its lease lapses within seconds
 

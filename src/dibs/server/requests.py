@@ -85,7 +85,7 @@ def _wake(session: Session, new_call: Callable[[], Call], channel: str) -> None:
     if session.is_far:
         session.run(WAKE, new_call(), {"channel": channel})
     else:  # without the entry: a caller whose credential was revoked meanwhile leaves its queue, too
-        session.store.run(lambda tx: WAKE.body(tx, None, channel))
+        session.store.run(lambda tx: WAKE.body(tx, None, {"channel": channel}))
 
 
 class _Timed(StoreLink):

@@ -112,6 +112,13 @@ def test_a_machine_speaks_for_the_agents_that_it_registered_and_for_no_others(se
     server.fleet.clean()
 
 
+def test_a_machine_registers_an_agent_by_its_acknowledgement_of_the_rules(server: Server) -> None:
+    one = server.token(machine="one")
+    server.call(one, "a1", "rules", ack=True)
+    assert server.claim(one, "a1")["token"]
+    server.fleet.clean()
+
+
 @pytest.mark.parametrize("name", ["claim", "status", "boot", "token list"])
 def test_an_unknown_a_revoked_and_an_expired_credential_do_nothing(server: Server, name: str) -> None:
     fields = {"resources": ["x.py"]} if name == "claim" else {}

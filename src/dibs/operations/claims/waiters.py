@@ -17,11 +17,11 @@ from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_WAITS_PER_AGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from dibs.errors import DibsError
-    from dibs.operations.claims.records import Claim, ClaimRequest, Interest, InterestRequest, Waiter
+    from dibs.operations.claims.records import Claim, ClaimTerms, Interest, InterestRequest, Waiter
+    from dibs.operations.claims.requests import WithdrawRequest
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Json, Transaction
 
@@ -34,7 +34,7 @@ INTEREST_LIFE_MS = 600_000  # about how long a refused agent remembers why it wa
 def queue(
     tx: Transaction,
     call: Call,
-    request: ClaimRequest,
+    terms: ClaimTerms,
     in_the_way: list[Claim | Waiter],
     known: Waiter | None,
     waiter_id: str,
@@ -44,7 +44,7 @@ def queue(
     `waiter_id` is the place that the caller says it has. Another process of its agent may have taken that place over by
     asking again; then this process waits along, and neither leaves the place nor is woken.
     """
-    refusal = deadlocks.refusal_of(tx, call, request, lambda: deadlocks.find(tx, request, in_the_way))
+    refusal = deadlocks.refusal_of(tx, call, terms, lambda: deadlocks.find(tx, terms, in_the_way))
     if refusal is not None:
         if known is not None:
             endings.drop_waiter(tx, known, refusal.code)
@@ -52,19 +52,19 @@ def queue(
         return refusal
     along = known is not None and bool(waiter_id) and known["waiter"] != waiter_id
     if known is not None and not waiter_id:
-        known = _taken_over(tx, known, request)
+        known = _taken_over(tx, known, terms)
     if known is None:
-        places = records.waiters_of(tx, request["agent"], limit=MAX_WAITS_PER_AGENT)
+        places = records.waiters_of(tx, terms["agent"], limit=MAX_WAITS_PER_AGENT)
         if len([place for place in places if place["until"] > tx.now]) >= MAX_WAITS_PER_AGENT:
             return Quota(what="waits at a time for one agent", limit=MAX_WAITS_PER_AGENT)
         expected = max([record["expect"] or call.policy.expected for record in in_the_way])
         waiter = records.new_waiter(
-            tx, request, ticket=TOKEN, since=tx.now, alert_at=tx.now + 2 * expected, expected=expected
+            tx, terms, ticket=TOKEN, since=tx.now, alert_at=tx.now + 2 * expected, expected=expected
         )
     else:
         waiter = known
         if not along:
-            waiter["wake"] = request["wake"]
+            waiter["wake"] = terms["wake"]
     waiter["until"] = min(tx.now + endings.WAITER_LEASE_MS, waiter["deadline"] + 1_000)
     late = waiter["alert_at"] and tx.now >= waiter["alert_at"]
     if late:
@@ -82,7 +82,7 @@ def queue(
     return Wait(
         waiter_id if along else waiter["waiter"],
         max(10, min(poll_ms, earliest_expiry - tx.now, waiter["deadline"] - tx.now)),
-        {"blockers": [views.blocker(tx, record, request["resources"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]]},
+        {"blockers": [views.blocker(tx, record, terms["resources"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]]},
     )
 
 
@@ -94,15 +94,15 @@ def _log_queued(tx: Transaction, waiter: Waiter) -> None:
     tx.append("wait.queued", waiter["agent"], waiter["waiter"], data)
 
 
-def _taken_over(tx: Transaction, known: Waiter, request: ClaimRequest) -> Waiter:
+def _taken_over(tx: Transaction, known: Waiter, terms: ClaimTerms) -> Waiter:
     """The place of an agent that asks again: the same turn under a new id, so that only the last process leaves it."""
     records.remove(tx, known)
     tx.append("wait.ended", known["agent"], known["waiter"], {"why": "again"})
     place = records.new_waiter(
-        tx, request, ticket=known["ticket"], since=known["since"], alert_at=known["alert_at"],
+        tx, terms, ticket=known["ticket"], since=known["since"], alert_at=known["alert_at"],
         expected=known["expected"],
     )  # fmt: skip
-    place["deadline"] = max(request["deadline"], known["deadline"])
+    place["deadline"] = max(terms["deadline"], known["deadline"])
     _log_queued(tx, place)
     return place
 
@@ -146,11 +146,12 @@ def suspect(tx: Transaction, record: Claim | Waiter) -> None:
     )  # fmt: skip
 
 
-def _withdraw(tx: Transaction, call: Call, waiter: str, claims: Sequence[str]) -> dict[str, Any]:
+def withdraw(tx: Transaction, call: Call, request: WithdrawRequest) -> dict[str, Any]:
     """An interrupted call leaves nothing: neither its place, nor claims whose grant its caller never heard of.
 
     A granted upgrade stays: it replaced a claim that the agent knows of and must not lose.
     """
+    waiter = request["waiter"]
     freed: list[Any] = []
     if waiter:
         FOLLOW_UPS.task_wait_ended(tx, call.agent, waiter)
@@ -160,7 +161,7 @@ def _withdraw(tx: Transaction, call: Call, waiter: str, claims: Sequence[str]) -
             endings.drop_waiter(tx, place, "gave_up")
     for held in records.claims_of(tx, call.agent):
         handed = held["pending"] and held.get("place") == waiter
-        if (handed or held["claim"] in claims) and not held.get("upgrade"):
+        if (handed or held["claim"] in request["claims"]) and not held.get("upgrade"):
             freed += held["resources"]
             endings.give_back(tx, held, held["resources"], "released")
     endings.serve(tx, freed)
@@ -178,11 +179,11 @@ def left_by(outcome: Json) -> tuple[str, list[str]]:
     if not isinstance(answer, dict):
         return "", []
     given = [answer.get("next") or {}] if "next" in answer else answer.get("tasks", [answer])
-    return "", [one["claim"] for one in given if one.get("claim") and not one.get("renewed")]
+    return "", [grant["claim"] for grant in given if grant.get("claim") and not grant.get("renewed")]
 
 
 WITHDRAW = Operation(
-    "withdraw", _withdraw, "Release the place or claim of an interrupted call.", sent_by=ANYWHERE,
+    "withdraw", withdraw, "Release the place or claim of an interrupted call.", sent_by=ANYWHERE,
     fields=(
         Field("waiter", "text", "the place", default=""),
         Field("claims", "words", "the claims", default=()),

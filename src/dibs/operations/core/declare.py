@@ -328,14 +328,17 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 class Operation:
-    """One operation. `body(tx, call, **fields)` decides; `ahead(call, **fields)` names keys and ranges to prefetch.
+    """One operation. `body(tx, call, request)` decides; `ahead(call, request)` names keys and ranges to prefetch.
+
+    The request has every declared field, with its value or its default: a dict, whose type is made from the fields
+    (`requests.pyi` of the room). Without fields there is no request: `body(tx, call)`.
 
     Who may send it to a server: `sent_by`, and of each field its own `sent_by`. An operation with a `group` is for all
     callers; one that only guards and doors run says by whom, else it is for this machine alone.
 
     Who may call it:
     - `may` is the least rank that may call it ("" for a guard's own operations, which go by the role themselves).
-      `asks(tx, call, **fields)` says for one request which rank it needs ("" for `may`), and whose the thing is: its
+      `asks(tx, call, request)` says for one request which rank it needs ("" for `may`), and whose the thing is: its
       owner needs no more than `may`. `others` is the highest rank that `asks` may answer.
     - `registers`: registers a caller that was not seen before. `boots`: writes the caller's record itself, and makes
       the calling process the agent's current one.
@@ -450,7 +453,7 @@ class Operation:
             common += [Forbidden] if self.may else []
         return tuple(dict.fromkeys([*self.own_errors, *common]))
 
-    def checked(self, given: dict[str, Any]) -> dict[str, Any]:
+    def checked(self, given: dict[str, Any]) -> Any:
         """The request that the body gets: each value checked by its field, and the defaults of the others."""
         found: dict[str, Any] = {}
         left = len(given)
@@ -472,6 +475,12 @@ class Operation:
             name = next(name for name in given if name not in found)
             raise self.no_field(name)
         return found
+
+    def request(self, **given: Any) -> Any:
+        """A whole request from within operations, of values that need no check: these, and the defaults."""
+        request = {**self.defaults, **given}
+        assert len(request) == len(self.fields), f"{self.name}: {sorted(given)}"
+        return request
 
     def unsendable(self, sender: str, fields: dict[str, Any]) -> str:
         """What of a request this sender may not send: the operation's name, or a field's; "" for nothing."""

@@ -155,7 +155,7 @@ def _computed_name(agent: str) -> str:
 def _run_body(tx: Transaction, call: Call, body: Any, fields: dict[str, Any]) -> Any:
     """The operation's answer. The text of what it raises has the agents' names, too."""
     try:
-        return body(tx, call, **fields)
+        return body(tx, call, fields) if fields else body(tx, call)  # no fields, no request
     except DibsError as error:
         _with_names(tx, call, error)
         raise
@@ -187,7 +187,7 @@ def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[st
         keys.append(exchange_key(call.via[0]))
     if call.credential is not None:
         keys.append(credential_key(call.credential[0]))
-    more, ranges = operation.ahead(call, **fields) if operation.ahead is not None else ((), ())
+    more, ranges = operation.ahead(call, fields) if operation.ahead is not None else ((), ())
     tx.prefetch([own, *keys, *more], ranges, PREFETCH_ROWS)
     record: Agent | None = tx.get(own)
     return record
@@ -285,7 +285,7 @@ def _rank_refusal(
         from dibs.operations.core import authority
 
         return authority.refusal(tx, call, operation, agent, WORKER, ())
-    asked, owners = operation.asks(tx, call, **fields) if operation.asks is not None else ("", ())
+    asked, owners = operation.asks(tx, call, fields) if operation.asks is not None else ("", ())
     needed, given = asked or operation.may, call.policy.guards["roles"]
     if RANKS[needed] <= RANKS[AGENT] and not call.role and not given["default"] and not given["assign"]:
         return None  # without roles each caller has at least the rank of an agent
@@ -356,13 +356,7 @@ def _touched_record(tx: Transaction, call: Call, agent: Agent | None) -> tuple[A
     if agent is None:
         from dibs.operations.agents.registration import register
 
-        program = call.is_program(call.client)
-        person = call.is_person
-        made = register(
-            tx, call.agent, process=call.client, kind=call.kind, program=program, person=person, client=call.kind,
-            host=call.host, machine=call.machine,
-        )  # fmt: skip
-        return made, False
+        return register(tx, call, call.client, call.kind), False
     every = min(SEEN_EVERY_MS, call.policy.shortest // 4)  # in time to renew a claim before it expires
     if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
         return agent, False

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call
     from dibs.operations.core.records import CancelJob, CancellingJob, FinishedJob, Job, RaceJob, RunEndJob
+    from dibs.operations.core.requests import GoOnRequest
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Json, Transaction
 
@@ -186,8 +187,9 @@ def refuse(job: Job, error: DibsError) -> None:
     job["answer"] = {"error": error.parts()}
 
 
-def _continue(tx: Transaction, call: Call, job: str, room: int = 0) -> Any:
+def _continue(tx: Transaction, call: Call, request: GoOnRequest) -> Any:
     """Take one step of a job; `more` until it is done, then `answer` has its part of the operation's answer."""
+    job, room = request["job"], request["room"]
     running, finished = records.get_job(tx, job)
     if running is not None and not take_step(
         tx, running, min(max(room, MIN_RECORDS_PER_STEP), RECORDS_PER_STEP) if room else 0

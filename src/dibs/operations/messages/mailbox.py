@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.operations.messages.answers import AckAnswer, InboxAnswer, MessageView
     from dibs.operations.messages.records import Mailbox, Message
+    from dibs.operations.messages.requests import AckRequest, InboxRequest
     from dibs.stores.seam import Json, Transaction
 
     Row = tuple[str, Message]  # key, message
@@ -220,29 +221,20 @@ def subscribed(tx: Transaction, agent: str) -> bool:
 # --- inbox
 
 
-def _inbox(
-    tx: Transaction,
-    call: Call,
-    wait: int | None = None,
-    new: bool = False,
-    thread: str = "",
-    limit: int = 0,
-    after: str = "",
-    waiter: str = "",
-    wake: str = "",
-) -> InboxAnswer | Wait:
+def _inbox(tx: Transaction, call: Call, request: InboxRequest) -> InboxAnswer | Wait:
     """All unacknowledged messages; with `new` or `wait`, only new and redelivered ones."""
     from dibs.operations.core import paging
 
-    count = paging.check_limit(limit, MAX_UNREAD_SHOWN)
+    wait, wake = request["wait"], request["wake"]
+    count = paging.check_limit(request["limit"], MAX_UNREAD_SHOWN)
     cursor: str | None = None
-    if wait is None and not new:
-        page = _page(tx, call.agent, thread, count, after)
+    if wait is None and not request["new"]:
+        page = _page(tx, call.agent, request["thread"], count, request["after"])
         rows, more, cursor = page.records, page.more, page.cursor
     else:
-        if after:
+        if request["after"]:
             raise Invalid("after: --new and --wait begin where you were told last", field="after")
-        rows, more = deliverable(tx, call.agent, count, thread=thread)
+        rows, more = deliverable(tx, call.agent, count, thread=request["thread"])
     if not rows and wait:
         return _await(tx, call.agent, wait, wake)
     if wake:
@@ -297,8 +289,9 @@ def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
 # --- ack
 
 
-def _ack(tx: Transaction, call: Call, message: str) -> AckAnswer:
+def _ack(tx: Transaction, call: Call, request: AckRequest) -> AckAnswer:
     """It was dealt with. A subagent's shell goes by its parent's name, so that one may say so too."""
+    message = request["message"]
     if message == "all":
         _acknowledge_all(tx, call)
         return {"message": "all"}

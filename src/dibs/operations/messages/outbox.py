@@ -27,28 +27,19 @@ if TYPE_CHECKING:
     from dibs.operations.messages.answers import SendAnswer
     from dibs.operations.messages.broadcasts import Recipients
     from dibs.operations.messages.records import Letter, SentMessage
+    from dibs.operations.messages.requests import SendRequest
     from dibs.stores.seam import Json, Transaction
 
 MAX_PAYLOAD_CHARS = 16 * 1024  # a longer payload belongs into a file or a state document
 OTHER_SIDE = "-"
 
 
-def _send(
-    tx: Transaction,
-    call: Call,
-    to: str,
-    text: str,
-    type: str = "message",
-    ack: bool = False,
-    payload: Json = None,
-    reply: str = "",
-    expires: int | None = None,
-    later: bool = False,
-) -> SendAnswer | JobsLeft | DibsError:
+def _send(tx: Transaction, call: Call, request: SendRequest) -> SendAnswer | JobsLeft | DibsError:
     """Leave a message for each recipient."""
+    reply = request["reply"]
     limits = call.policy.work["messages"]
-    letter = _letter(tx, call, text, type, payload)
-    life = limits["life"] if expires is None else expires
+    letter = _letter(tx, call, request["text"], request["type"], request["payload"])
+    life = limits["life"] if request["expires"] is None else request["expires"]
     origin = _origin(tx, reply)
     if origin is not None and not _is_party(tx, call, origin):
         tx.append("call.refused", call.agent, "send", {"code": "forbidden"})
@@ -58,13 +49,13 @@ def _send(
     letter["until"] = tx.now + life
     if origin is not None:
         letter["thread"], letter["reply_to"] = origin["thread"], reply
-    if ack:
+    if request["ack"]:
         letter["again"] = limits["visibility"]
-    many = _spec(call, to, origin)
+    many = _spec(call, request["to"], origin)
     if many:
-        sent = broadcasts.send(tx, call, many, letter, later=later)
+        sent = broadcasts.send(tx, call, many, letter, later=request["later"])
     else:
-        sent = _to_few(tx, call, to, origin, letter, later=later)
+        sent = _to_few(tx, call, request["to"], origin, letter, later=request["later"])
     if isinstance(sent, NotFound):  # nothing was written
         raise sent
     if isinstance(sent, DibsError):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.records import RunEndJob
     from dibs.operations.runs.answers import RunArchivedAnswer, RunEndAnswer
     from dibs.operations.runs.records import Run, RunArchive
+    from dibs.operations.runs.requests import RunArchivedRequest, RunEndRequest, RunPurgeRequest
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Json, Transaction
 
@@ -48,16 +49,9 @@ ROWS_PER_SWEEP = 16  # deleted by one sweep of another agent's claim
 # --- end
 
 
-def _end(
-    tx: Transaction,
-    call: Call,
-    run: str = "",
-    force: bool = False,
-    keep: int | None = None,
-    strict: bool = False,
-    archive: bool = False,
-) -> EndAnswer | JobsLeft | DibsError:
+def _end(tx: Transaction, call: Call, request: RunEndRequest) -> EndAnswer | JobsLeft | DibsError:
     """End a run. The door writes the archive, and records it afterwards (ARCHIVED)."""
+    run, force, keep = request["run"], request["force"], request["keep"]
     record = runs.load(tx, run) if run else runs.chosen(tx, run)
     if record["state"] == records.ENDED and not record.get("ending"):
         if keep is not None:
@@ -72,7 +66,7 @@ def _end(
         still = [task for task in run_views.tasks(tx, record["run"]) if task["state"] not in lifecycle.FINAL_STATES]
     if still and not force:
         return _refuse(tx, call.agent, record, _open(record, still))
-    if strict:
+    if request["strict"]:
         from dibs.operations.runs.quality_gates import check_before_end
 
         failed = [gate for gate in check_before_end(tx, call, record) if not gate["passed"]]
@@ -101,8 +95,9 @@ def _answer(job: RunEndJob) -> EndAnswer | DibsError:
     return ended
 
 
-def _asks(tx: Transaction, call: Call, run: str = "", **_: object) -> tuple[str, list[str]]:
+def _asks(tx: Transaction, call: Call, request: RunEndRequest | RunPurgeRequest) -> tuple[str, list[str]]:
     """The coordinator of a run ends and purges it; otherwise an orchestrator."""
+    run = request["run"]
     if run:
         record = records.get_run(tx, runs.check_id(run))
     else:
@@ -189,22 +184,23 @@ def _release(tx: Transaction, run: Run) -> list[str]:
     return names
 
 
-def _archived(tx: Transaction, call: Call, run: str, file: str, sha256: str, size: int) -> RunArchivedAnswer:
+def _archived(tx: Transaction, call: Call, request: RunArchivedRequest) -> RunArchivedAnswer:
     """Record where a run's archive is."""
-    record = runs.load(tx, run)
-    archive: RunArchive = {"file": file, "sha256": sha256, "size": size}
+    record = runs.load(tx, request["run"])
+    archive: RunArchive = {"file": request["file"], "sha256": request["sha256"], "size": request["size"]}
     if record["archive"] != archive:
         record["archive"] = archive
         records.put_run(tx, record)
-        tx.append("run.archived", call.agent, run, archive)
+        tx.append("run.archived", call.agent, request["run"], archive)
     return {"run": runs.shown(tx, record)}
 
 
 # --- purge
 
 
-def _purge(tx: Transaction, call: Call, run: str) -> dict[str, Json] | JobsLeft | Conflict:
+def _purge(tx: Transaction, call: Call, request: RunPurgeRequest) -> dict[str, Json] | JobsLeft | Conflict:
     """Purge an ended run and its tasks now."""
+    run = request["run"]
     record = runs.load(tx, run)
     if record["state"] != records.ENDED or record.get("ending"):
         how = "being ended" if record.get("ending") else "active"
