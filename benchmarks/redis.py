@@ -40,7 +40,7 @@ from dibs.canonical import Canonical
 from dibs.client.session import Session
 from dibs.errors import DibsError
 from dibs.operations.core.call import Call
-from dibs.stores import local_server
+from dibs.stores.redis import local_server
 from dibs.stores.redis.store import RedisStore
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ HOSTS = 3
 def run(words: Words) -> int:
     """Play it and show the result."""
     from dibs.demo import plan, play, report, screen
-    from dibs.stores import opening
+    from dibs.stores.opening import folder_of
 
     if words.fields.get("serve"):
         return _serve(words)
@@ -50,7 +50,7 @@ def run(words: Words) -> int:
     url = words.fields.get("store") or os.environ.get("DIBS_STORE", "")
     hosts = 0
     if url and not url.startswith("sqlite:"):
-        opening.refuse_unknown(url)
+        folder_of(url)  # raises if there is no engine for it
         hosts = _number(words, "hosts", 1, plan.MAX_AGENTS, HOSTS)
     server = play.Server(url, hosts) if hosts else None
     keep = bool(words.fields.get("keep"))

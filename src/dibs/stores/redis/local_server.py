@@ -14,16 +14,25 @@ import sys
 from dibs import jsontext
 from dibs.errors import DibsError, Unavailable
 from dibs.machine import clock, processes, programs
-from dibs.stores.autostart import FAILED, FOLDER, STOPPED
+from dibs.stores.engines import NO_SERVER
+from dibs.stores.move import moved_mark
+from dibs.stores.opening import MEMORY_FILE
+from dibs.stores.redis import autostart, epoch
+from dibs.stores.redis.autostart import FAILED, FOLDER, START_MUTEX, STOPPED, place_text, refuse_stopped
+from dibs.stores.redis.store import connect, fallback_mark
 from dibs.stores.redis.wire import LOOPBACK, SCHEMES_WITHOUT_LIBRARY, ConnectionLost, ServerError
 from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.stores.engines import ServerRecord, Start, Stop
+    from dibs.stores.opening import Opening
 
+__all__ = (
+    "START_MUTEX", "begin", "ensure_running", "fallback_mark", "hint", "is_local", "next_epoch", "place_text",
+    "refuse_stopped", "running", "stop",
+)  # fmt: skip
 
-FSYNC = ("everysec", "always", "no")
 START_TIMEOUT_S = 10.0  # for the first answer: a server with a long append-only file reads it first
 PULL_TIMEOUT_S = 180.0  # for Docker, which may have to pull the image
 STOP_TIMEOUT_S = 10.0  # for a server to save its data and exit
@@ -73,17 +82,17 @@ def answers(url: str) -> str:
     return ""
 
 
-def ensure_running(
-    local: str, url: str, workspace: str, timeout: float, fsync: str = "everysec", *, anew: bool = False
-) -> dict[str, Any]:
-    """Make sure that a server answers there, starting one if needed; raises Unavailable with all attempts."""
-    from dibs.stores import autostart, opening
+def is_local(url: str) -> bool:
+    """Can dibs start a server at this address? Then no other machine can reach it."""
+    return place_of(url) is not None
 
-    if not opening.is_redis(url):
-        return {"started": False}  # a store that needs no server
-    autostart.refuse_fallback_elsewhere(local, url, workspace)
-    if place_of(url) is None:
-        store = opening.redis_store(local, url, workspace, timeout)
+
+def ensure_running(opening: Opening, fsync: str = "everysec", *, anew: bool = False) -> Start:
+    """Make sure that a server answers there, starting one if needed; raises Unavailable with all attempts."""
+    local, url = opening.local, opening.url
+    autostart.refuse_fallback_elsewhere(local, url, opening.workspace)
+    if not is_local(url):
+        store = connect(opening)
         try:
             store.ask("PING")  # raises the reason
         finally:
@@ -96,12 +105,33 @@ def ensure_running(
         why = answers(url)
     if not why:
         known = running(local)
-        return {"started": False, **({"server": known} if known else {})}
+        return {"started": False, "server": known} if known else {"started": False}
     if "refused" not in why and "No such file" not in why:  # another process listens there
         raise Unavailable(f"{hidden(url)} does not answer: {why}.", store=hidden(url), unreachable=True)
     if not anew and autostart.is_foreign_server(local):
         raise Unavailable(f"{hidden(url)} does not answer. {autostart.NOT_OURS}", store=hidden(url), unreachable=True)
     return {"started": True, "server": start(local, url, fsync)}
+
+
+def begin(opening: Opening) -> bool:
+    """Make the workspace there; False if it exists already. Its settings are as the URL says."""
+    store = connect(opening)
+    try:
+        begun = epoch.begin(store)
+        mark = store.ask("HGET", store.keys[4], "moved")
+        if mark:
+            moved_mark.refuse(mark.decode(), hidden(opening.url))
+        epoch.set_expiry(store)
+    finally:
+        store.close()
+    return begun
+
+
+def next_epoch(local: str) -> int:
+    """A commit above every one that a server has answered on this machine, and above its epoch."""
+    memory = epoch.Remembered(f"{local}/{MEMORY_FILE}")
+    memory.close()
+    return max(clock.wall() // 1000, (memory.number >> epoch.EPOCH_BITS) + 1) << epoch.EPOCH_BITS
 
 
 class Attempt:
@@ -113,7 +143,7 @@ class Attempt:
         self.way, self.why = way, why
 
 
-def start(local: str, url: str, fsync: str) -> dict[str, Any]:
+def start(local: str, url: str, fsync: str) -> ServerRecord:
     """Start a server there, trying each way; returns the running one. Raises Unavailable with all attempts."""
     place = place_of(url)
     where = hidden(url)
@@ -136,12 +166,12 @@ def start(local: str, url: str, fsync: str) -> dict[str, Any]:
     raise _failed(folder, where, place, tried)
 
 
-def stop(local: str) -> dict[str, Any]:
+def stop(local: str) -> Stop:
     """Stop the server that dibs started for this workspace, and no other."""
     folder = f"{local}/{FOLDER}"
     known = noted(local)
     if not known:
-        raise Unavailable("dibs started no server for this workspace, and stops no other.")
+        raise Unavailable(NO_SERVER)
     url, where = known["url"], hidden(known["url"])
     if not answers(url):
         if known.get("container"):
@@ -157,20 +187,31 @@ def stop(local: str) -> dict[str, Any]:
     return {"stopped": where, "how": known["how"]}
 
 
-def running(local: str) -> dict[str, Any]:
+def running(local: str) -> ServerRecord:
     """The server that dibs started, for people to read; empty if none."""
-    found = noted(local)
-    return {name: value for name, value in found.items() if name != "url"}
+    record = noted(local)
+    record.pop("url", None)
+    return record
 
 
-def noted(local: str) -> dict[str, Any]:
+def noted(local: str) -> ServerRecord:
     """The record of the server that dibs started."""
     try:
         with open(f"{local}/{FOLDER}/server.json", encoding="utf-8") as file:
-            found: dict[str, Any] = jsontext.decode(file.read().strip())
+            record: ServerRecord = jsontext.decode(file.read().strip())
     except (OSError, ValueError):
         return {}
-    return found
+    return record
+
+
+def hint(local: str, url: str) -> str:
+    """How to start a server that is down, if dibs can."""
+    why = answers(url) if is_local(url) else ""
+    if not why or why.startswith(("ERR", "LOADING")):  # a server answers there and refuses
+        return ""
+    if noted(local):
+        return " dibs started one there before; `dibs up` starts it again."
+    return " `dibs up` starts one here."
 
 
 # --- ways to start one
@@ -337,7 +378,7 @@ def _last_words(log: str, at: int) -> str:
 # --- the record of it
 
 
-def _remember(folder: str, way: str, words: list[str], url: str, fsync: str) -> dict[str, Any]:
+def _remember(folder: str, way: str, words: list[str], url: str, fsync: str) -> ServerRecord:
     """Write the record next to the server's files, with the password: a later `dibs up --stop` may have another URL."""
     pid = 0
     docker = os.path.basename(words[0]) == "docker"
@@ -346,15 +387,15 @@ def _remember(folder: str, way: str, words: list[str], url: str, fsync: str) -> 
             pid = int(file.read().strip() or "0")
     except (OSError, ValueError):
         pass
-    found: dict[str, Any] = {
+    record: ServerRecord = {
         "how": way, "program": words[0], "pid": 0 if docker else pid, "fsync": fsync, "folder": folder,
         "store": hidden(url), "since": clock.iso(clock.wall()),
     }  # fmt: skip
     if docker:
-        found["container"] = _container(folder)
+        record["container"] = _container(folder)
     with open(os.open(f"{folder}/server.json", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(jsontext.encode({**found, "url": url}) + "\n")
-    return found
+        file.write(jsontext.encode({**record, "url": url}) + "\n")
+    return record
 
 
 def _failed(folder: str, where: str, place: Place, tried: list[Attempt]) -> Unavailable:
