@@ -79,7 +79,7 @@ COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a 
 # What goes up all the same: (module, what it imports). Each is a debt.
 UPWARD = {
     ("dibs.client.catalogue", COMPUTED),
-    ("dibs.stores.opening", COMPUTED),  # of the table of engines: tests/stores/test_engines.py opens each
+    ("dibs.stores.opening", COMPUTED),  # of the table of engines: tests/stores/test_new_engine.py opens each
     ("dibs.stores.engines", COMPUTED),  # the same
     ("dibs.shell.programs", COMPUTED),  # of its own folder: tests/shell/test_programs.py calls them all
 }
