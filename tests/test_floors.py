@@ -52,17 +52,17 @@ MAY_IMPORT = {
     "client": CLIENT,
     "agent_folder": ("dibs.agent_folder", *CLIENT),
     "audit": ("dibs.audit", "dibs.agent_folder", "dibs.verify", *CLIENT),  # `check` compares an `.agent` folder's files
-    "work": ("dibs.work", "dibs.audit", *CLIENT),
-    "work.patterns": ("dibs.work", "dibs.interfaces.python", *CLIENT),  # they arrange work through the Python API
+    "workers": ("dibs.workers", "dibs.audit", *CLIENT),
+    "workers.patterns": ("dibs.workers", "dibs.interfaces.python", *CLIENT),  # they arrange work through the Python API
     "undo": ("dibs.undo", "dibs.audit", *CLIENT),
     "deploy": ("dibs.deploy", *CLIENT),
-    "land": ("dibs.land", "dibs.work", *CLIENT),
+    "land": ("dibs.land", "dibs.workers", *CLIENT),
     "guards": ("dibs.guards", "dibs.deploy", "dibs.interfaces.agents", "dibs.shell", *CLIENT),  # each client's own half
     "server": ("dibs.server", "dibs.guards", "dibs.land", "dibs.audit", *CLIENT),  # it answers hooks by their own code
     "interfaces": ("dibs",),
     "demo": ("dibs",),
     "aio": ("dibs.interfaces.python",),
-    "patterns": ("dibs.work.patterns",),
+    "patterns": ("dibs.workers.patterns",),
     "__init__": ("dibs",),
     "__main__": ("dibs.interfaces",),
 }
@@ -192,7 +192,7 @@ def test_imports_go_down_the_floors_only() -> None:
         ("dibs.stores.sqlite.store", "from ...operations.claims import claim"),
         ("dibs.stores.sqlite.store", "import dibs"),
         ("dibs.stores.sqlite.store", "def late():\n    import dibs.interfaces.cli"),
-        ("dibs.stores.sqlite.store", "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from dibs.verify import verify"),
+        ("dibs.stores.sqlite.store", "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from dibs.verify import checker"),
         ("dibs.stores.sqlite.store", "__import__('dibs.interfaces')"),
         ("dibs.stores.sqlite.store", "import importlib\nimportlib.import_module(name)"),
         ("dibs.machine.clock", "from dibs.stores import seam"),
@@ -303,7 +303,7 @@ def test_a_question_about_the_engine_is_found(source: str) -> None:
 
 
 # Rooms that run operations for others: they go by what an operation declares, never by its name.
-NAMELESS = ("audit", "client", "deploy", "guards", "interfaces", "land", "undo", "work")
+NAMELESS = ("audit", "client", "deploy", "guards", "interfaces", "land", "undo", "workers")
 
 
 def name_questions(source: str, module: str) -> list[str]:

@@ -4,9 +4,9 @@
 `interfaces/cli/index.py` (the same for commands), `workspace/known_clients.py` (the clients, and what every call must
 know of all of them), `workspace/hook_dialects.py` (what the launcher says to each of them), `plugins/claude` (the hooks
 and the manifest of the Claude Code plugin, and the marketplace that has it), `operations/core/answer_keys.py` (the keys
-of each answer, for help and docstrings), `interfaces/python/methods.pyi`, `aio_methods.pyi` and `work/calls.pyi` (the
-types of the Python API's methods; stubs.py), `docs/CLI.md`, `docs/ROLES.md` (who may what) and the tables of records
-and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
+of each answer, for help and docstrings), `interfaces/python/methods.pyi`, `aio_methods.pyi` and `workers/calls.pyi`
+(the types of the Python API's methods; stubs.py), `docs/CLI.md`, `docs/ROLES.md` (who may what) and the tables of
+records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def files() -> dict[str, str]:
         "src/dibs/operations/core/answer_keys.py": answer_table(KEYS),
         "src/dibs/interfaces/python/methods.pyi": stubs.methods(),
         "src/dibs/interfaces/python/aio_methods.pyi": stubs.aio_methods(),
-        "src/dibs/work/calls.pyi": stubs.calls(),
+        "src/dibs/workers/calls.pyi": stubs.calls(),
         "src/dibs/workspace/known_clients.py": make_index.text(),
         "src/dibs/workspace/hook_dialects.py": make_index.dialects(),
         **claude_plugin.files(),

@@ -1,8 +1,9 @@
 """The types of what binds declarations at run time, as stubs for type checkers and editors.
 
-`interfaces/python/methods.pyi` has the methods of the Python API, `aio_methods.pyi` those for asyncio, `work/calls.pyi`
-the ones that a worker needs, as a protocol: a program below the doors knows no door. They are committed, so that an
-editor finds them in a checkout and a review sees each change of the API; `make generate` writes them.
+`interfaces/python/methods.pyi` has the methods of the Python API, `aio_methods.pyi` those for asyncio,
+`workers/calls.pyi` the ones that a worker needs, as a protocol: a program below the doors knows no door. They are
+committed, so that an editor finds them in a checkout and a review sees each change of the API; `make generate` writes
+them.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def _class(owner: type, imports: str, handle: str, *, is_async: bool) -> str:
 
 
 def calls() -> str:
-    """The text of work/calls.pyi."""
+    """The text of workers/calls.pyi."""
     used = [catalogue.operation(name) for name in WORKERS]
     return CALLS.format(answers=_imports(used), methods="".join(_method(operation, "") for operation in used))
 

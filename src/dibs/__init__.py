@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.python.workspace import Workspace as Workspace
     from dibs.interfaces.python.workspace import init as init
     from dibs.interfaces.python.workspace import open as open
-    from dibs.work.worker import Permanent as Permanent
+    from dibs.workers.worker import Permanent as Permanent
 
 _WAY_IN = ("Claim", "Workspace", "init", "open")
 _MODULES = {"aio": "dibs.aio", "patterns": "dibs.patterns"}

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dibs.work.patterns import Poll, Step, Work, map_reduce, pipeline, plan, scatter_gather, vote
+from dibs.workers.patterns import Poll, Step, Work, map_reduce, pipeline, plan, scatter_gather, vote
 
 __all__ = ["Poll", "Step", "Work", "map_reduce", "pipeline", "plan", "scatter_gather", "vote"]

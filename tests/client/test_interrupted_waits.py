@@ -211,7 +211,7 @@ def withdraw(*given):
     whole(*given)
 
 wait_loop._withdraw = withdraw
-wait_loop.upkeep.step = lambda *_, **__: os.kill(os.getpid(), int(sys.argv[1]))
+wait_loop.rounds.step = lambda *_, **__: os.kill(os.getpid(), int(sys.argv[1]))
 sys.exit(main(sys.argv[2:]))
 """
 

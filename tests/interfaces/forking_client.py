@@ -37,7 +37,7 @@ LOADED = (
     "shell",
     "stores",
     "undo",
-    "work",
+    "workers",
     "workspace",
 )
 NOT_LOADED = ("redis", "demo", "bundl", "entry", "up.py", "__")  # how a folder or file begins

@@ -9,7 +9,7 @@ CONTRACT = "tests/operations/core/test_contract.py"
 LISTINGS = "tests/operations/core/test_listings.py"
 NAMES = "tests/operations/agents/test_names.py"
 ODD = "tests/interfaces/python/test_odd_values.py"
-VERIFY = "tests/work/test_task_verify.py"
+VERIFY = "tests/workers/test_task_verify.py"
 
 ROWS = (
     ("entry._write", "drop operand _rank_refusal",

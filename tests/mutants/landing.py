@@ -41,5 +41,5 @@ ROWS = (
     ("Drain.step", "replace call append beneath except DibsError -> raise",
      f"{PLACES}::test_a_server_lands_on_every_branch_that_has_a_queue"),
     ("run.once", "replace call reread -> ''",
-     "tests/work/test_sweep_watch.py::test_a_change_of_the_config_counts_at_the_next_sweep"),
+     "tests/workers/test_sweep_watch.py::test_a_change_of_the_config_counts_at_the_next_sweep"),
 )  # fmt: skip

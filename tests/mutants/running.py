@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-HELD = "tests/work/test_held_command.py"
-VERIFY = "tests/work/test_task_verify.py"
-WORK = "tests/work/test_work.py"
-WORKER = "tests/work/test_worker.py"
+HELD = "tests/workers/test_held_command.py"
+VERIFY = "tests/workers/test_task_verify.py"
+WORK = "tests/workers/test_work.py"
+WORKER = "tests/workers/test_worker.py"
 
 ROWS = (
     ("verification._run", "drop call _end",

@@ -9,8 +9,8 @@ OUTCOMES = "tests/operations/tasks/test_task_outcomes.py"
 REGISTRIES = "tests/operations/tasks/test_registries.py"
 TAKING = "tests/operations/tasks/test_task_taking.py"
 TASKS = "tests/operations/tasks/test_tasks.py"
-VERIFY = "tests/work/test_task_verify.py"
-WORKER = "tests/work/test_worker.py"
+VERIFY = "tests/workers/test_task_verify.py"
+WORKER = "tests/workers/test_worker.py"
 
 INTERRUPTED = "tests/client/test_interrupted_waits.py"
 

@@ -185,7 +185,7 @@ def fresh(code: str) -> str:
     packages = str(Path(sys.modules["tree_sitter"].__file__ or "").parent.parent)
     start = (
         f"import sys\nsys.path[:0] = [{str(SRC)!r}, {packages!r}]\n"
-        "from dibs.machine import shell\nfrom dibs.shell import parser as shell_parser\n"
+        "from dibs import shell\nfrom dibs.shell import parser as shell_parser\n"
     )
     run = [sys.executable, "-I", "-S", "-c", start + code]
     done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=60)

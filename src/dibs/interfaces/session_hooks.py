@@ -23,7 +23,7 @@ def attach(session: Session) -> Session:
 
 def _run_command(*asked: Any) -> dict[str, Any]:
     """Run a command that an operation asks for before it decides."""
-    from dibs.work import verification
+    from dibs.workers import verification
 
     return verification.answer(*asked)
 

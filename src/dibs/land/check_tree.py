@@ -15,8 +15,8 @@ from dibs.errors import Unavailable
 from dibs.git import queries as git
 from dibs.git import sides
 from dibs.stores.seam import digest_of
-from dibs.work.task_command import ESCAPES
-from dibs.work.verification import REPLACEMENT
+from dibs.workers.task_command import ESCAPES
+from dibs.workers.verification import REPLACEMENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

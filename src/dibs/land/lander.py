@@ -31,9 +31,9 @@ from dibs.land.check_tree import CleanTree, plain
 from dibs.land.target import Target
 from dibs.machine import clock, processes
 from dibs.operations.landing import lander as steps
-from dibs.work import child_process
-from dibs.work.child_environment import with_token
-from dibs.work.held_command import HeldCommand, Hold
+from dibs.workers import child_process
+from dibs.workers.child_environment import with_token
+from dibs.workers.held_command import HeldCommand, Hold
 from dibs.workspace.paths import of_name
 
 TYPE_CHECKING = False

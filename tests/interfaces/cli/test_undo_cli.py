@@ -70,7 +70,7 @@ def test_an_undo_that_was_killed_is_named_by_doctor_and_finished_by_the_same_com
     claim = change(work, "ann", a_txt="ONE\n", c_txt="new\n")
     work.json("release", "--all", "--as", "ann", exit=0)
     dying = (
-        "import os, signal, sys; from dibs.client import file_writes; from dibs.interfaces.cli.main import main;"
+        "import os, signal, sys; from dibs.ledger import file_writes; from dibs.interfaces.cli.main import main;"
         "file_writes.put = lambda *words: os.kill(os.getpid(), signal.SIGKILL); main(sys.argv[1:])"
     )
     words = [sys.executable, "-c", dying, "undo", claim, "--yes"]

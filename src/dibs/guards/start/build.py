@@ -31,7 +31,7 @@ FOLDERS = (
     *[f"interfaces/agents/{name}" for name in NAMES], "ledger", "machine", "shell", "operations", "operations/agents",
     "operations/claims", "operations/core", "operations/guards", "operations/messages", "operations/runs",
     "operations/shared", "operations/tasks", "operations/upkeep", "stores", "stores/move",
-    *[f"stores/{folder}" for folder in sorted({*ENGINES.values()})], "work", "workspace",
+    *[f"stores/{folder}" for folder in sorted({*ENGINES.values()})], "workers", "workspace",
 )  # fmt: skip
 LEFT_OUT = (
     "interfaces/agents/make_index.py", "shell/rows.py", "operations/core/answer_keys.py",

@@ -4,7 +4,7 @@
 the descriptor makes an ordinary function of the declaration and puts it into the class in its own place. So from then
 on a call costs nothing more, and `dir`, `inspect`, subclasses, mocks and pickle meet what a class written by hand would
 show them. `make generate` writes the same signatures into the stubs that type checkers and editors read (`methods.pyi`;
-`work/calls.pyi` for workers).
+`workers/calls.pyi` for workers).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ and the task's record says what was raised, and where.
 
 from __future__ import annotations
 
-from dibs.work.worker import Permanent, Stopped, Worker
+from dibs.workers.worker import Permanent, Stopped, Worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.interfaces.python.workspace import Workspace
-    from dibs.work.heartbeat import Job
+    from dibs.workers.heartbeat import Job
 
     Handler = Callable[[Any, Any, dict[str, Any], Callable[..., None]], Any]
 

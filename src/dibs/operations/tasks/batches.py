@@ -1,6 +1,6 @@
 """Batches: many tasks are added together, all or none, and `outlook` says whether they can still finish.
 
-For the doors that start a whole pattern of tasks (work/run_file.py, work/patterns/); these are no commands.
+For the doors that start a whole pattern of tasks (workers/run_file.py, workers/patterns/); these are no commands.
 
 - success: all tasks of a batch exist with one commit, so no worker sees half of it. More than fit into one batch come
   in several, dependencies first; an interrupted caller adds the missing ones.

@@ -1,7 +1,7 @@
 """`dibs deploy TARGET -- CMD`: one deploy at a time, of what everybody has, proven afterwards.
 
 What happens, in short: the checks of deploy/checks.py; the claim `deploy:TARGET`; the command under it
-(work/held_command.py); the verification, tried again for a while, because a public surface takes its time; the
+(workers/held_command.py); the verification, tried again for a while, because a public surface takes its time; the
 outcome into the log.
 - refused: nothing was run; exit 1 with who or what is in the way.
 - the command or its verification fails, or the deploy is interrupted: recorded as that, the claim is released, exit 1.
@@ -30,9 +30,9 @@ from dibs.interfaces.cli.long_running import Interrupted
 from dibs.machine import clock, durations, processes
 from dibs.operations.core.declare import Field
 from dibs.operations.guards import deploy_guard
-from dibs.work import child_process
-from dibs.work.child_environment import with_token
-from dibs.work.held_command import HeldCommand, Hold
+from dibs.workers import child_process
+from dibs.workers.child_environment import with_token
+from dibs.workers.held_command import HeldCommand, Hold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.long_running import SIGNALLED, Interrupted, leave, on_signals, open_workspace
 from dibs.machine import clock, durations
 from dibs.operations.core.declare import Field
-from dibs.work import child_process
-from dibs.work.held_command import HeldCommand, Hold
+from dibs.workers import child_process
+from dibs.workers.held_command import HeldCommand, Hold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
     from dibs.operations.core.declare import Operation
-    from dibs.work.run_file import Plan
+    from dibs.workers.run_file import Plan
 
 # Options for a start from a file; the operation's own fields are for a start by name.
 FIELDS = (
@@ -58,7 +58,7 @@ def _operation() -> Operation:
 
 
 def _from_file(words: Words) -> int:
-    from dibs.work import run_file
+    from dibs.workers import run_file
 
     for name in ("id", "phase", "spec", "tasks"):
         if name in words.fields:
@@ -67,7 +67,7 @@ def _from_file(words: Words) -> int:
     workers = _workers(words, plan)
     if words.fields.get("dry_run"):
         return _dry_run(plan, workers, as_json=words.json)
-    from dibs.work import run_driver, run_screen
+    from dibs.workers import run_driver, run_screen
 
     session = open_session(words)
     given = words.fields.get("within")
@@ -94,7 +94,7 @@ def _from_file(words: Words) -> int:
 
 
 def _workers(words: Words, plan: Plan) -> int | None:
-    from dibs.work.run_file import MAX_WORKERS
+    from dibs.workers.run_file import MAX_WORKERS
 
     given = words.fields.get("workers")
     if given is None:

@@ -14,7 +14,7 @@ from dibs.interfaces.cli.dispatch import answer, open_session
 from dibs.interfaces.cli.long_running import until_signalled
 from dibs.machine import durations
 from dibs.operations.core.declare import Field
-from dibs.work import sweep_loop
+from dibs.workers import sweep_loop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

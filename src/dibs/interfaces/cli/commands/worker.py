@@ -1,4 +1,4 @@
-"""`dibs worker --exec CMD`: turns any command into a worker that takes tasks. work/worker.py works."""
+"""`dibs worker --exec CMD`: turns any command into a worker that takes tasks. workers/worker.py works."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NOTES = (
 
 def run(words: parse.Words) -> int:
     """Work until there is an end."""
-    from dibs.work.worker import Worker
+    from dibs.workers.worker import Worker
 
     settings = _settings(words)
     command_for = _command_for(words)
@@ -100,7 +100,7 @@ def _command_for(words: parse.Words) -> Callable[[dict[str, Any]], str | None]:
         raise Invalid("worker: say what to run: either --exec CMD or --plan FILE", field="exec", usage=usage)
     if command:
         return lambda _: command
-    from dibs.work import run_file
+    from dibs.workers import run_file
 
     found: Callable[[dict[str, Any]], str | None] = run_file.load(plan).command_for
     return found

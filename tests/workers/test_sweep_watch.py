@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dibs.errors import Busy, Unavailable
-from dibs.work import sweep_loop
+from dibs.workers import sweep_loop
 from tests.interfaces.worker_processes import PATIENCE, Place, place
 from tests.waiting import until
 

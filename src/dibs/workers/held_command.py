@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dibs.errors import Busy, DibsError, Fenced, Unavailable
 from dibs.machine import clock
-from dibs.work import child_process
+from dibs.workers import child_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

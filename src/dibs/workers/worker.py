@@ -26,15 +26,15 @@ from dibs.client.upkeep import rounds
 from dibs.errors import Busy, Conflict, DibsError, Fenced, Forbidden, Invalid, Killed, NotFound, Quota, Unavailable
 from dibs.machine import clock, usage
 from dibs.operations.tasks import remaining
-from dibs.work import sweep_loop
-from dibs.work.heartbeat import Heart, Job, clean
+from dibs.workers import sweep_loop
+from dibs.workers.heartbeat import Heart, Job, clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal
 
-    from dibs.work.calls import Calls
+    from dibs.workers.calls import Calls
 
     Handler = Callable[[Job], Any]
     Tell = Callable[[dict[str, Any]], None]
@@ -99,7 +99,7 @@ class Worker:
             ws.sweep, lambda found: self.tell("swept", swept=found), lambda why: self.tell("store", why=why)
         )
         if command_for is not None:
-            from dibs.work.task_command import Commands
+            from dibs.workers.task_command import Commands
 
             handler = Commands(self, command_for)
         assert handler is not None, "a worker works with a handler or with commands"

@@ -1,4 +1,4 @@
-"""`python -m dibs.work.cast_ballot VOTE CHOICE`: casts the choice that an elector's command printed.
+"""`python -m dibs.workers.cast_ballot VOTE CHOICE`: casts the choice that an elector's command printed.
 
 For workers of a vote. It differs from `dibs vote cast` in two points: a choice may be JSON, `{"option": "yes"}`; and a
 ballot after the outcome is not a failure of the elector: the task is done, and its result says that the ballot was

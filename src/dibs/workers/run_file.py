@@ -28,14 +28,14 @@ from hashlib import sha256
 from dibs.errors import Invalid
 from dibs.machine import durations
 from dibs.operations.runs.run_records import PHASES
-from dibs.work.patterns import specs
+from dibs.workers.patterns import specs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from dibs.work.patterns.specs import Spec
+    from dibs.workers.patterns.specs import Spec
 
 # The agent type of a run's workers, so that no other agent takes a task whose command it does not have.
 WORKER_TYPE = "worker"
@@ -122,7 +122,7 @@ class Plan:
         lines = [f"cd {shlex.quote(self.folder)} || exit", f"export DIBS_STEP={shlex.quote(step.step.name)}"]
         if self.pattern == "vote":
             poll = shlex.quote(str(payload.get("vote") if isinstance(payload, dict) else ""))
-            caster = f"{shlex.quote(sys.executable)} -P -m dibs.work.cast_ballot"
+            caster = f"{shlex.quote(sys.executable)} -P -m dibs.workers.cast_ballot"
             lines += [f"export DIBS_VOTE={poll}", _kept(command), f'exec {caster} "$DIBS_VOTE" "$dibs_kept"']
         elif step.accept:
             lines += [_kept(command), _accepted(step.accept), "printf '%s\\n' \"$dibs_kept\""]

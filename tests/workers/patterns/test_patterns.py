@@ -17,8 +17,8 @@ from dibs import patterns
 from dibs.errors import Conflict, Failed, Invalid, NotFound
 from dibs.interfaces.python.workspace import Workspace
 from dibs.operations.tasks import batches
-from dibs.work.patterns import specs
-from dibs.work.patterns.specs import Step
+from dibs.workers.patterns import specs
+from dibs.workers.patterns.specs import Step
 from tests.operations.fleet import Fleet
 from tests.waiting import LIMIT_S
 

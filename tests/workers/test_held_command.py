@@ -15,8 +15,8 @@ import pytest
 from dibs.errors import Busy, Fenced
 from dibs.machine import clock
 from dibs.testing.memory import MemoryStore
-from dibs.work import child_process, held_command
-from dibs.work.held_command import HeldCommand, Hold
+from dibs.workers import child_process, held_command
+from dibs.workers.held_command import HeldCommand, Hold
 from tests.interfaces.worker_processes import alive, number_in
 from tests.waiting import LIMIT_S, in_time, until
 
@@ -127,7 +127,7 @@ def test_a_command_that_is_called_off_never_runs(keeper: child_process.Keeper, t
 
 def test_a_command_that_nobody_let_run_dies_with_its_owner(tmp_path: Path) -> None:
     owner = (
-        "from dibs.work.child_process import Child, Keeper; import os, time\n"
+        "from dibs.workers.child_process import Child, Keeper; import os, time\n"
         f"child = Child(Keeper(), ['touch', {str(tmp_path / 'ran')!r}], until=0, waits=True)\n"
         "time.sleep(0.3)  # in which it would run, if it were let\n"
         "print(child.pid, flush=True); os.kill(os.getpid(), 9)\n"

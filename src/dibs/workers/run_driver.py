@@ -21,8 +21,8 @@ from dibs.errors import Busy, Conflict, Invalid, NotFound, Quota, Unavailable
 from dibs.machine import clock
 from dibs.operations.runs.run_records import PHASES
 from dibs.operations.tasks import batches
-from dibs.work import run_file
-from dibs.work.child_process import Child, Keeper, exit_text
+from dibs.workers import run_file
+from dibs.workers.child_process import Child, Keeper, exit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.operations.core.declare import Operation
-    from dibs.work.run_file import Crew, Plan
-    from dibs.work.run_screen import Screen
+    from dibs.workers.run_file import Crew, Plan
+    from dibs.workers.run_screen import Screen
 
 OVER, FAILED, INTERRUPTED, LATE, DESERTED = "over", "failed", "interrupted", "late", "deserted"
 POLL_S = 0.1  # between two polls, if a poll is cheap

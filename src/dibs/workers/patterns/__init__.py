@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from dibs.machine import clock
 from dibs.operations.tasks import batches
-from dibs.work.patterns import specs
-from dibs.work.patterns.handles import ALL, FIRST, ONE, Poll, Work, perform
-from dibs.work.patterns.specs import Step, step_of
+from dibs.workers.patterns import specs
+from dibs.workers.patterns.handles import ALL, FIRST, ONE, Poll, Work, perform
+from dibs.workers.patterns.specs import Step, step_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from dibs.errors import DibsError, Failed, Invalid
 from dibs.machine import usage
 from dibs.operations.core import json_values
 from dibs.operations.core.declare import MAX_JSON_CHARS
-from dibs.work import child_process
-from dibs.work.child_environment import with_token
-from dibs.work.held_command import HeldCommand
-from dibs.work.worker import Permanent, Stopped
+from dibs.workers import child_process
+from dibs.workers.child_environment import with_token
+from dibs.workers.held_command import HeldCommand
+from dibs.workers.worker import Permanent, Stopped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
     from dibs.client.session import Session
-    from dibs.work.heartbeat import Job
-    from dibs.work.worker import Worker
+    from dibs.workers.heartbeat import Job
+    from dibs.workers.worker import Worker
 
 PERMANENT_FAILURE = 65  # EX_DATAERR of sysexits.h: the input is wrong, and a retry would not help
 PROGRESS = re.compile(rb"dibs: progress (\d{1,3})(?:[ \t]+(.*))?")

@@ -10,7 +10,7 @@ from threading import Event, Lock, Thread
 
 from dibs.errors import DibsError
 from dibs.machine import clock
-from dibs.work.held_command import Hold
+from dibs.workers.held_command import Hold
 from dibs.workspace import paths
 
 TYPE_CHECKING = False
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.machine.usage import Meter
-    from dibs.work.calls import Calls
-    from dibs.work.child_process import Child
+    from dibs.workers.calls import Calls
+    from dibs.workers.child_process import Child
 
 # Between two checks that the task is still ours: a check is cheap, and a cancelled task should end soon.
 CONFIRM_INTERVAL_S = 1.0

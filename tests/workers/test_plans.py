@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dibs.client.session import Session
 from dibs.errors import Conflict, Invalid
 from dibs.operations.tasks import batches
-from dibs.work import cast_ballot, run_driver, run_file, run_screen
+from dibs.workers import cast_ballot, run_driver, run_file, run_screen
 from tests.scratch import Shell
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
@@ -409,7 +409,7 @@ def test_a_run_is_complete_when_its_pattern_came_to_its_end(
 
 def test_a_ballot_counts_comes_late_or_is_refused_for_good(shell: Shell) -> None:
     shell.json("vote", "open", "ship?", "--id", "v", "--electorate", "ann,bob,cid", "--as", "boss", exit=0)
-    caster = [sys.executable, "-P", "-m", "dibs.work.cast_ballot"]
+    caster = [sys.executable, "-P", "-m", "dibs.workers.cast_ballot"]
 
     def cast(agent: str, *words: str) -> subprocess.CompletedProcess[str]:
         environment = {**shell.environment, "DIBS_AGENT": agent, "DIBS_WORKSPACE": str(shell.folder)}

@@ -13,9 +13,9 @@ import tempfile
 from time import monotonic
 
 from dibs.operations.tasks.outcomes import KEEP, MAX_OUTPUT_CHARS
-from dibs.work import child_process
-from dibs.work.held_command import HeldCommand, Hold
-from dibs.work.task_command import ESCAPES
+from dibs.workers import child_process
+from dibs.workers.held_command import HeldCommand, Hold
+from dibs.workers.task_command import ESCAPES
 from dibs.workspace.paths import of_name
 
 TYPE_CHECKING = False

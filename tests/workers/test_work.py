@@ -22,9 +22,9 @@ from dibs.interfaces.python.workspace import Workspace
 from dibs.machine import clock
 from dibs.operations.core import json_values
 from dibs.operations.core.declare import MAX_JSON_CHARS
-from dibs.work import child_process, heartbeat, worker
-from dibs.work.task_command import result_of
-from dibs.work.worker import Worker
+from dibs.workers import child_process, heartbeat, worker
+from dibs.workers.task_command import result_of
+from dibs.workers.worker import Worker
 from tests.interfaces.worker_processes import alive, number_in
 from tests.scratch import Shell
 from tests.waiting import LIMIT_S, in_time, until
