@@ -33,10 +33,10 @@ class Autostart:
 
     def __call__(self) -> None:
         """Start it, unless a start is under way, failed recently, or a person stopped it. Raises for a hook."""
-        from dibs.stores.redis import local_server
+        from dibs.stores.redis.server_start import place_of
         from dibs.stores.urls import hidden
 
-        if local_server.place_of(self._url) is None:
+        if place_of(self._url) is None:
             return  # not on this machine
         where = hidden(self._url)
         if is_foreign_server(self._local):

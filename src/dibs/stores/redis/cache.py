@@ -5,8 +5,8 @@ server checks a guess like every read, by its signature, before it applies anyth
 because the answer brings fresh reads; it costs one more run of the function. A guess alone decides nothing: a
 transaction that writes nothing, or raises, is run again on the server's data.
 
-What it pays for: a right guess saves one of two round trips. Without guesses a claim with its release takes 1.5 times as
-long, 3.6 times redis-py's Lock; the target of `python -m benchmarks --only redis` is 2.5.
+What it pays for: a right guess saves one of two round trips. Without guesses a claim with its release takes 1.5 times
+as long, 3.6 times redis-py's Lock; the target of `python -m benchmarks --only redis` is 2.5.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`dibs up`: makes the configured store answer; starts a local server that does not run, or says why it cannot.
 
-What it starts, and how, is in stores/redis/local_server.py; going over to SQLite and coming back in
+What it starts, and how, is in stores/redis/server_start.py; going over to SQLite and coming back in
 client/sqlite_fallback.py. The first hook that finds the server missing runs this in the background
 (stores/redis/autostart.py).
 """
