@@ -12,7 +12,7 @@ from dibs.client import wire
 from dibs.errors import DibsError
 from dibs.machine import processes
 from dibs.operations.core.query import HERE
-from dibs.stores.far_connection import Lost
+from dibs.stores.far.connection import Lost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
-    from dibs.stores.far_store import FarStore
+    from dibs.stores.far.store import FarStore
 
 
 class FarLink:

@@ -16,7 +16,7 @@ caller reads, waits and is woken at the store itself, under a name of its own. I
 another build, or it does not answer in time, the caller asks the store itself: both decide by the same record, in the
 same transactions, so there is no split.
 
-Far (far_link.py, stores/far_store.py): a server elsewhere, over HTTPS, with a credential. It is asked for everything.
+Far (far_link.py, stores/far/store.py): a server elsewhere, over HTTPS, with a credential. It is asked for everything.
 
 Done once. A request has a name: the connection's id, which the caller makes up, and its number there. The transaction
 that decides keeps its answer under this name (operations/core/exchanges.py). So, whatever happens to the server:
