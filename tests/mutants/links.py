@@ -31,7 +31,7 @@ ROWS = (
     # who may ask, and what a line may say
     ("SocketPort.start", "replace constant beneath call umask -> 73", f"{NEAR}::test_the_socket_is_for_its_user_alone"),
     ("received", "never operand #1 beneath if _composed", LINES),
-    ("StoreHalf.read", "never if _store_named", LINES),
+    ("RequestDecider.read", "never if _store_named", LINES),
     ("socket_of", "always operand build", f"{NEAR}::test_a_left_over_file_and_another_build_are_passed_by"),
     # far callers
     ("_make_known", "drop assign containing attribute credential",

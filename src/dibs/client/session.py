@@ -254,7 +254,7 @@ class Session:
         `on_wait` is called at each poll of a wait.
         """
         self.refuse_forked()
-        if operation.whole:
+        if operation.is_query:
             if self.is_far:
                 from dibs.client.far_link import FarLink
 
