@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import signal as _signal  # the same functions, with types
     from typing import Any
 
-    from dibs.interfaces.session_hooks import CommandDoor
+    from dibs.interfaces.session_doors import CommandDoor
     from dibs.operations.core.declare import Operation
 else:
     import _signal  # `signal` itself imports enum
@@ -179,7 +179,7 @@ def _exit_on_signals(session: Any) -> None:
 def open_session(words: parse.Words, *, timeout: float | None = None, door: type[CommandDoor] | None = None) -> Any:
     """The workspace that the common options and the environment name. `door` is a command's own."""
     from dibs.client.session import Session
-    from dibs.interfaces import session_hooks
+    from dibs.interfaces import session_doors
 
     given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
     wanted = words.common.get("timeout") or os.environ.get("DIBS_TIMEOUT")
@@ -187,14 +187,14 @@ def open_session(words: parse.Words, *, timeout: float | None = None, door: type
         from dibs.machine import durations
 
         timeout = durations.parse(wanted, "timeout") / 1000
-    made = (door or session_hooks.CommandDoor)(quiet=words.json)
+    made = (door or session_doors.CommandDoor)(quiet=words.json)
     session = Session(os.getcwd(), given, timeout=timeout, short_lived=True, door=made)
     if os.path.exists(f"{session.place.local}/serve.json") and not session.is_far:
         from dibs.client.server_link import SocketLink
 
         session.link = SocketLink(session.place.local)
     if session.config.problem:
-        session_hooks.tell(session.config.problem)
+        session_doors.tell(session.config.problem)
     _open_sessions.append(session)
     return session
 

@@ -74,8 +74,8 @@ class Metrics:
         self._agents = 0
         self._alerts: dict[str, int] = {}
         self._others: list[tuple[str, str, Callable[[], float]]] = []
-        self.add("dibs_decisions", "Decisions that went through the desk.", lambda: host.desk.requests)
-        self.add("dibs_commits", "Commits that these decisions shared.", lambda: host.desk.groups)
+        self.add("dibs_decisions", "Decisions that went through the group commit.", lambda: host.group.requests)
+        self.add("dibs_commits", "Commits that these decisions shared.", lambda: host.group.groups)
 
     def add(self, name: str, what: str, read: Callable[[], float]) -> None:
         """A counter of another part of the server, read when it is asked for."""

@@ -107,7 +107,7 @@ class Operations:
         return found
 
     async def _decided(self, single: SingleDecision) -> dict[str, Any]:
-        """One decision, in the desk's next group, which this loop may run itself; no thread waits."""
+        """One decision, in the next group, which this loop may run itself; no thread waits."""
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[tuple[Any, Exception | None]] = loop.create_future()
 
@@ -116,7 +116,7 @@ class Operations:
                 outcome.set_result((value, error))
 
         began = perf_counter()
-        self._requests.host.desk.submit(single.decide, done, loop.call_soon_threadsafe, loop.call_soon)
+        self._requests.host.group.submit(single.decide, done, loop.call_soon_threadsafe, loop.call_soon)
         value, error = await outcome
         self._figures.observe("store_seconds", perf_counter() - began, "run")
         answer = single.end(value, error)

@@ -19,7 +19,7 @@ from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.interfaces.python.claim import Claim
 from dibs.interfaces.python.methods import Methods
 from dibs.interfaces.python.renewal import Renewals
-from dibs.interfaces.session_hooks import ProgramDoor
+from dibs.interfaces.session_doors import ProgramDoor
 from dibs.machine import processes
 from dibs.operations.core.call import PROGRAM
 from dibs.operations.core.declare import COMMON, Field

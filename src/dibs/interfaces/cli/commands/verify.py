@@ -8,7 +8,7 @@ from dibs.client import catalogue
 from dibs.errors import NO, YES, Invalid
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import finish, read
-from dibs.interfaces.session_hooks import CommandDoor
+from dibs.interfaces.session_doors import CommandDoor
 from dibs.machine import clock
 from dibs.operations.core.declare import Field
 
