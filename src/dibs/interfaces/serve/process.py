@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import Any
 
+    from dibs.interfaces.serve.files import ServerAddress
     from dibs.workspace.location import Place
 
 LOG_BYTES = 1024 * 1024  # of the log, and of the one before
@@ -64,7 +65,7 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-def run(place: Place, options: Options, ready: Callable[[dict[str, Any]], None]) -> None:
+def run(place: Place, options: Options, ready: Callable[[ServerAddress], None]) -> None:
     """Serve until a signal comes. `ready` is called once it answers; Conflict if another process serves already."""
     lock = files.Lock(place.local)
     if not lock.take():
@@ -99,7 +100,7 @@ def already(place: Place) -> Conflict:
 
 async def _serve(
     host: Host, options: Options, settings: dict[str, Any], bound: socket.socket,
-    ready: Callable[[dict[str, Any]], None],
+    ready: Callable[[ServerAddress], None],
 ) -> None:  # fmt: skip
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -131,12 +132,12 @@ async def _serve(
         for part in others:
             await loop.run_in_executor(None, part.start)
             started.append(part)
-        about = {
+        about: ServerAddress = {
             "pid": os.getpid(), "start": processes.this()[4], "url": url, "socket": "", "version": __version__,
             "build": serve_file.build(), "token_file": token_file,
         }  # fmt: skip
         for part in started:
-            about.update(part.about)
+            about["socket"] = part.about.get("socket", about["socket"])
         files.write(f"{host.place.local}/{files.ABOUT}", jsontext.encode(about) + "\n")
         files.write(f"{host.place.local}/{files.PORT}", f"{port}\n")
         ready(about)

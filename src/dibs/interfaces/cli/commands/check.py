@@ -22,8 +22,8 @@ from dibs.operations.core.declare import Field
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
+    from dibs.audit.answers import CheckAnswer
     from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
     from dibs.interfaces.cli.render import Items
@@ -63,7 +63,7 @@ def run(words: Words) -> int:
     return code
 
 
-def _look(words: Words) -> tuple[Session, dict[str, Any]]:
+def _look(words: Words) -> tuple[Session, CheckAnswer]:
     """Look once, by the configuration of this moment."""
     from dibs.interfaces.cli.doctor import guards as proof
 
@@ -71,7 +71,7 @@ def _look(words: Words) -> tuple[Session, dict[str, Any]]:
     session, call, values = read(operation, words)
     session.prove_guards = proof.proofs
     session.progress = None if words.json else progress()
-    found: dict[str, Any] = session.answer(operation, call, values)
+    found: CheckAnswer = session.answer(operation, call, values)
     if words.fields.get("junit"):
         from dibs.audit import build, junit
 
@@ -120,7 +120,7 @@ def _watch(words: Words) -> None:
             sys.stdout.flush()
 
 
-def _looks(words: Words) -> Iterator[dict[str, Any] | str]:
+def _looks(words: Words) -> Iterator[CheckAnswer | str]:
     """Looks without end, one whenever something may have changed; a text while the store cannot be asked."""
     trouble = ""
     while True:

@@ -13,8 +13,7 @@ from dibs.interfaces.cli.render import continued, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.audit.answers import KeptView
     from dibs.interfaces.cli.parse import Words
 
 
@@ -34,7 +33,7 @@ def run(words: Words) -> int:
     return YES
 
 
-def _line(one: dict[str, Any]) -> str:
+def _line(one: KeptView) -> str:
     by = named(one, "by") if one["by"] else "an unknown author"
     if one["how"] == "forced":
         holder = named(one, "holder")

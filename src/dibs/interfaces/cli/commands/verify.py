@@ -12,6 +12,7 @@ from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from dibs.interfaces.cli.parse import Words
@@ -63,7 +64,7 @@ def _say(found: dict[str, Any]) -> int:
     return NO if found["found"] else YES
 
 
-def progress() -> Any:
+def progress() -> Callable[[int, int], None] | None:
     """Says how far it is, on a terminal, when it takes over a second."""
     if not sys.stderr.isatty():
         return None

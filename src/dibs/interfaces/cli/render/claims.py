@@ -8,16 +8,35 @@ from dibs.interfaces.cli.render import AT_WORK, continued, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.interfaces.cli.render import Items, Lines
+
+    class Surroundings(TypedDict):
+        """What of a workspace's state only a door knows."""
+
+        workspace: str  # its folder's name
+        store: str
+        refused: dict[tuple[str, str], int]  # how often lately, by an agent's name and a resource
+
+    from dibs.operations.claims.answers import (
+        AlertShort,
+        AskAnswer,
+        ClaimAnswer,
+        ClaimView,
+        ConfirmAnswer,
+        ReleaseAnswer,
+        RenewAnswer,
+        StatusAnswer,
+        WaiterView,
+    )
 
 REFUSED_OFTEN = 3  # refusals of one agent on one resource that status points out
 MAX_ALERTS_SHOWN = 5  # that status names; `dibs alerts` has all
 MAX_WAITERS_SHOWN = 3  # in the line of one claim
 
 
-def _claim(result: dict[str, Any]) -> Items:
+def _claim(result: ClaimAnswer) -> Items:
     word = "renewed" if result.get("renewed") else "claimed"
     names = ", ".join(result["resources"])
     lines = [f"{word} {names} ({result['mode']}), token {result['token']}, for {times.left(result['expires_at'])}"]
@@ -31,13 +50,13 @@ def _claim(result: dict[str, Any]) -> Items:
     return lines
 
 
-def _renew(result: dict[str, Any]) -> Items:
+def _renew(result: RenewAnswer) -> Items:
     if not result["renewed"]:
         return ["you hold nothing"]
     return [f"renewed {', '.join(c['resources'])} for {times.left(c['expires_at'])}" for c in result["renewed"]]
 
 
-def _release(result: dict[str, Any]) -> Items:
+def _release(result: ReleaseAnswer) -> Items:
     if not result["released"]:
         return ["you hold nothing"]
     if "holders" in result:
@@ -49,19 +68,19 @@ def _release(result: dict[str, Any]) -> Items:
     return [f"released {', '.join(result['released'])}{to}"]
 
 
-def _confirm(result: dict[str, Any]) -> Items:
+def _confirm(result: ConfirmAnswer) -> Items:
     return [
         f"live: {named(result, 'holder')} holds it under token {result['token']} for {times.left(result['expires_at'])}"
     ]
 
 
-def _ask(result: dict[str, Any]) -> Items:
+def _ask(result: AskAnswer) -> Items:
     who = ", ".join(result.get("to_name") or result["to"])
     return [f"asked {who} to release {result['resource']}; within 10 minutes you are told when it is free"]
 
 
-def status(result: dict[str, Any], about: dict[str, Any]) -> Items:
-    """The state of a workspace. `about` is what only the door knows: its name, its store, recent refusals."""
+def status(result: StatusAnswer, about: Surroundings) -> Items:
+    """The state of a workspace. `about` is what only the door knows of it."""
     waiting = result["waiting"]
     holders = {one["agent"] for one in [*result["claims"], *result["tasks"]]}
     places = {id(one): _waits_for(one, result["claims"]) for one in waiting}
@@ -77,7 +96,7 @@ def status(result: dict[str, Any], about: dict[str, Any]) -> Items:
     return [*items, "", *hints] if hints else items
 
 
-def _row(claim: dict[str, Any], result: dict[str, Any], waiting: list[dict[str, Any]]) -> tuple[str, ...]:
+def _row(claim: ClaimView, result: StatusAnswer, waiting: list[WaiterView]) -> tuple[str, ...]:
     """One claim, with who waits for it; a task's claim is shown as the task."""
     who = named(claim) + ("" if claim["mode"] == "write" else f" ({claim['mode']})")
     what, why = ", ".join(claim["resources"]), claim["reason"]
@@ -90,7 +109,7 @@ def _row(claim: dict[str, Any], result: dict[str, Any], waiting: list[dict[str, 
     return what, who, times.left(claim["expires_at"]), why, ", ".join(notes)
 
 
-def _waits_for(waiter: dict[str, Any], claims: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _waits_for(waiter: WaiterView, claims: list[ClaimView]) -> ClaimView | None:
     """The claim that a waiter most likely waits for: one that has a resource of its own, or one above or below it."""
     wanted = waiter["resources"]
     for claim in claims:
@@ -103,13 +122,13 @@ def _waits_for(waiter: dict[str, Any], claims: list[dict[str, Any]]) -> dict[str
     return None
 
 
-def _alert(alert: dict[str, Any]) -> terminal.Line:
+def _alert(alert: AlertShort) -> terminal.Line:
     style = "red" if alert["severity"] == "error" else "yellow"
     kind = "" if alert["text"].startswith(alert["kind"]) else f"{alert['kind']}: "  # "deadlock, refused to …" says it
     return terminal.Line(f"! {kind}{alert['text']} ({alert['remedy']})", style)
 
 
-def _hints(result: dict[str, Any], refused: dict[tuple[str, str], int]) -> Items:
+def _hints(result: StatusAnswer, refused: dict[tuple[str, str], int]) -> Items:
     """What a person may want to act on."""
     hints: Lines = [_alert(alert) for alert in result["alerts"][:MAX_ALERTS_SHOWN] if alert["state"] == "open"]
     if result["alert_count"] > len(hints):

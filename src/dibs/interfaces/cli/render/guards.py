@@ -10,7 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.audit.answers import AuditCheckView, AuditFindingView, CheckAnswer
     from dibs.interfaces.cli.render import Items, Lines
+    from dibs.operations.oversight.answers import CheckSettleAnswer
 
 MARKS = {"ok": ("✓", "green"), "fail": ("✗ FAIL:", "red"), "warn": ("! note:", "yellow"), "n/a": ("-", "dim"),
          "unknown": ("? UNKNOWN:", "yellow")}  # fmt: skip
@@ -19,7 +21,7 @@ MAX_ORDERS_SHOWN = 3  # remedies below one check
 COLORS = {"none": "green", "low": "yellow", "medium": "yellow", "high": "bold red"}
 
 
-def check_within(found: dict[str, Any], columns: int, rows: int, *, verbose: bool = False) -> Items:
+def check_within(found: CheckAnswer, columns: int, rows: int, *, verbose: bool = False) -> Items:
     """The audit on a screen of this size: without what passed if that does not fit; the result is always there."""
 
     def high(lines: list[Any]) -> int:
@@ -29,7 +31,7 @@ def check_within(found: dict[str, Any], columns: int, rows: int, *, verbose: boo
     if high(lines) <= rows:
         return lines
     quiet = [one for one in found["checks"] if one["status"] in {"ok", "n/a"}]
-    loud = {**found, "checks": [one for one in found["checks"] if one not in quiet]}
+    loud: CheckAnswer = {**found, "checks": [one for one in found["checks"] if one not in quiet]}
     lines = check(loud, verbose=verbose, only=False)
     lines[2:2] = [terminal.Line(f"     {len(quiet)} checks passed or do not apply", "dim")]
     body, end = lines[:-3], lines[-3:]  # an empty line, the result, the severity
@@ -40,7 +42,7 @@ def check_within(found: dict[str, Any], columns: int, rows: int, *, verbose: boo
     return [*body, *end]
 
 
-def check(found: dict[str, Any], *, verbose: bool = False, only: bool = True) -> list[Any]:
+def check(found: CheckAnswer, *, verbose: bool = False, only: bool = True) -> Lines:
     """The audit: heading, one line a check, then what to do and how bad it is. `only`: one check has its own title."""
     single = found["checks"][0] if only and len(found["checks"]) == 1 else None
     head = f"CHECK {single['number']} — {single['title']}" if single else "CHECK — Multi-Agent Coordination"
@@ -54,7 +56,7 @@ def check(found: dict[str, Any], *, verbose: bool = False, only: bool = True) ->
     return lines
 
 
-def _one(one: dict[str, Any], *, verbose: bool) -> Lines:
+def _one(one: AuditCheckView, *, verbose: bool) -> Lines:
     mark, style = MARKS[one["status"]]
     lines: Lines = [terminal.Line(f"  {one['number']:>2} {mark} {one['message']}", style if style != "green" else "")]
     if not verbose:
@@ -73,7 +75,7 @@ def _one(one: dict[str, Any], *, verbose: bool) -> Lines:
     return lines
 
 
-def _finding(finding: dict[str, Any]) -> Lines:
+def _finding(finding: AuditFindingView) -> Lines:
     events = ", ".join(map(str, finding["events"]))
     about = f"event{'s' if ',' in events else ''} {events}" if events else finding["id"]
     if "settled" in finding:
@@ -91,11 +93,11 @@ def _finding(finding: dict[str, Any]) -> Lines:
     return lines
 
 
-def _figure(value: Any) -> str:
+def _figure(value: object) -> str:
     return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
-def _settle(result: dict[str, Any]) -> Items:
+def _settle(result: CheckSettleAnswer) -> Items:
     what = f"event {result['settled']}" if result["settled"].isdigit() else result["settled"]
     if result["undone"]:
         return [f"{what} counts again"]

@@ -8,8 +8,7 @@ from dibs.interfaces.cli.render import continued
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.audit.answers import MapAgentView, MapAnswer, MapResourceView, MapUseView
     from dibs.interfaces.cli.render import Items, Lines
 
 NAME_COLUMNS = 12  # columns of an agent's name at most
@@ -18,7 +17,7 @@ GAP = 2
 LEGEND = "W writes, r reads, * holds it now, x was refused"
 
 
-def table(found: dict[str, Any], columns: int) -> Items:
+def table(found: MapAnswer, columns: int) -> Items:
     """The table, its legend, and how to see the rest."""
     if not found["resources"]:
         return ["nothing was claimed or written yet", *continued(found)]
@@ -51,13 +50,13 @@ def table(found: dict[str, Any], columns: int) -> Items:
     return [*lines, *continued(found)]
 
 
-def _columns(found: dict[str, Any], columns: int) -> tuple[list[dict[str, Any]], set[str]]:
+def _columns(found: MapAnswer, columns: int) -> tuple[list[MapAgentView], set[str]]:
     """The agents that have a column, those that write most first, and those for which there is no room."""
     here = {use["agent"] for one in found["resources"] for use in one["agents"]}
     agents = [agent for agent in found["agents"] if agent["agent"] in here]
     width = max(terminal.cells(_resource(one, columns)) for one in found["resources"])
     room = columns - max(width, len("RESOURCE")) - 1
-    shown: list[dict[str, Any]] = []
+    shown: list[MapAgentView] = []
     for place, agent in enumerate(agents):
         need = min(NAME_COLUMNS, max(terminal.cells(agent["name"]), 2)) + GAP
         reserve = 0 if place == len(agents) - 1 else len("OTHERS") + GAP
@@ -69,13 +68,13 @@ def _columns(found: dict[str, Any], columns: int) -> tuple[list[dict[str, Any]],
     return shown, {agent["agent"] for agent in agents[len(shown) :]}
 
 
-def _resource(one: dict[str, Any], columns: int) -> str:
+def _resource(one: MapResourceView, columns: int) -> str:
     name = terminal.clean(one["resource"])
     more = f" ({one['folded']})" if one.get("folded") else ""
     room = max(RESOURCE_COLUMNS, columns // 2) - len(more)
     return f"{terminal.cut_front(name, room)}{more}"
 
 
-def _cell(use: dict[str, Any]) -> str:
+def _cell(use: MapUseView) -> str:
     mark = ("W" if use["writes"] else "") + ("r" if use["reads"] else "")
     return (mark or "x") + ("*" if use["holds"] else "")

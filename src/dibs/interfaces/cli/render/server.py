@@ -8,17 +8,16 @@ from dibs.interfaces.cli.terminal import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.render import Items
+    from dibs.operations.agents.answers import CredentialView, TokenListAnswer, TokenNewAnswer, TokenRevokeAnswer
 
 
-def _for(made: dict[str, Any]) -> str:
+def _for(made: CredentialView) -> str:
     role = f" as {made['role']}" if made["role"] else ""
     return f"{made['kind']} {named(made, 'who')}{role}"
 
 
-def _new(result: dict[str, Any]) -> Items:
+def _new(result: TokenNewAnswer) -> Items:
     made = result["credential"]
     lines = [f"credential {made['id']} for {_for(made)}, valid until {made['until'][:10]}"]
     if "file" in result:
@@ -28,7 +27,7 @@ def _new(result: dict[str, Any]) -> Items:
     return [*lines, "its token was in the first answer; it cannot be shown again"]
 
 
-def _list(result: dict[str, Any]) -> Items:
+def _list(result: TokenListAnswer) -> Items:
     rows = [
         (one["id"], _for(one), one["state"], named(one, "by"), f"{times.ago(one['since'])} ago", one["until"][:10],
          one["note"])
@@ -38,7 +37,7 @@ def _list(result: dict[str, Any]) -> Items:
     return [Table(head, rows) if rows else "no credentials", *continued(result)]
 
 
-def _revoke(result: dict[str, Any]) -> Items:
+def _revoke(result: TokenRevokeAnswer) -> Items:
     made = result["credential"]
     return [f"revoked credential {made['id']} for {_for(made)}"]
 

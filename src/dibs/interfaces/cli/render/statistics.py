@@ -8,13 +8,16 @@ from dibs.interfaces.cli.render import continued, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Literal
 
+    from dibs.audit.answers import StatsAnswer, StatsContentionView, StatsView
     from dibs.interfaces.cli.render import Items, Lines
+
+    Figure = Literal["granted", "refused", "waits", "complete", "failed", "lost"]  # of a bucket
 
 BARS = "▁▂▃▄▅▆▇█"
 EMPTY = "·"
-PLOTS = (
+PLOTS: tuple[tuple[Figure, str], ...] = (
     ("granted", "claims granted"), ("refused", "refused"), ("waits", "waits ended"), ("complete", "tasks complete"),
     ("failed", "failed"), ("lost", "lost"),
 )  # fmt: skip
@@ -22,7 +25,7 @@ MAX_AGENTS = 20  # in the table; `--json` has all
 MAX_RESOURCES = 5
 
 
-def page(found: dict[str, Any]) -> Items:
+def page(found: StatsAnswer) -> Items:
     """All of it."""
     total = found["totals"]
     head = f"the last {times.short(int(found['seconds'] * 1000))}: {counted(found['events'], 'event')}"
@@ -35,7 +38,7 @@ def page(found: dict[str, Any]) -> Items:
     return [*lines, *continued(found)]
 
 
-def _sentences(total: dict[str, Any], refusals: dict[str, int]) -> Lines:
+def _sentences(total: StatsView, refusals: dict[str, int]) -> Lines:
     success = f", {total['success_rate']:.0%} success" if total["success_rate"] is not None else ""
     tasks = (
         f"tasks: {total['complete']} complete ({total['throughput']:g} an hour{success}), {total['failed']} failed, "
@@ -57,7 +60,7 @@ def _sentences(total: dict[str, Any], refusals: dict[str, int]) -> Lines:
     return lines
 
 
-def _plots(found: dict[str, Any]) -> Lines:
+def _plots(found: StatsAnswer) -> Lines:
     """One line for each figure that is not always 0: its plot, its sum, its highest value."""
     width = max(len(title) for _, title in PLOTS)
     lines: Lines = []
@@ -75,7 +78,7 @@ def plot(values: list[int]) -> str:
     return "".join(BARS[(value * len(BARS) - 1) // top] if value else EMPTY for value in values)
 
 
-def _tables(found: dict[str, Any]) -> Lines:
+def _tables(found: StatsAnswer) -> Lines:
     agents = sorted(found["by_agent"], key=lambda one: (-one["work_time"] - one["hold_time"], one["name"]))
     lines: Lines = []
     if agents:
@@ -92,21 +95,21 @@ def _tables(found: dict[str, Any]) -> Lines:
     return lines
 
 
-def _kind(one: dict[str, Any]) -> tuple[str, ...]:
+def _kind(one: StatsView) -> tuple[str, ...]:
     return (
         one["kind"], str(one["complete"]), str(one["failed"] + one["quarantined"]), str(one["lost"]),
         _long(one["work_time"]), _long(one["average_work"]), _long(one["p95_work"]), _long(one["average_queued"]),
     )  # fmt: skip
 
 
-def _met(one: dict[str, Any]) -> tuple[str, ...]:
+def _met(one: StatsContentionView) -> tuple[str, ...]:
     return (
         one["resource"], str(one["refusals"]), str(one["false_refusals"]), str(one["waits"]),
         _long(one["longest_wait"]), str(one["agents"]),
     )  # fmt: skip
 
 
-def _cells(one: dict[str, Any]) -> tuple[str, ...]:
+def _cells(one: StatsView) -> tuple[str, ...]:
     return (
         str(one["complete"]), str(one["failed"] + one["quarantined"]), str(one["lost"]), _long(one["work_time"]),
         _long(one["lost_time"]), str(one["granted"]), str(one["refused"]), _long(one["wait_time"]),
