@@ -12,7 +12,25 @@ from dibs.interfaces.agents import BEFORE, BOOT, END, dialect
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from typing import Any, ClassVar, Protocol
+    from typing import Any, ClassVar, Protocol, TypedDict
+
+    class HookHandler(TypedDict, total=False):
+        """A command of dibs in a client's settings, with the fields that this client reads."""
+
+        type: str
+        command: str
+        name: str  # for Gemini
+        bash: str  # the command, for Copilot
+        timeout: int  # seconds
+        timeoutSec: int  # the same, for Copilot
+        onFailure: str  # what a hook that fails does to its call, for Claude Code
+        failClosed: bool  # the same, for Cursor
+
+    class HookEntry(HookHandler, total=False):
+        """The entry of one event: a handler, or a group of them with the tools that it is for."""
+
+        matcher: str
+        hooks: list[HookHandler]
 
     class Dialect(Protocol):
         """A client's hook.py."""
@@ -45,10 +63,10 @@ if TYPE_CHECKING:
         def NAMELESS(self) -> Sequence[tuple[str, str]]:  # noqa: N802
             """A field of a tool's input → the tool, the first that fits, for payloads that name none; () if all do."""
 
-        def deny(self, event: str, reason: str) -> dict[str, Any]:
+        def deny(self, event: str, reason: str) -> dict[str, object]:
             """A refusal in its own dialect."""
 
-        def context(self, event: str, text: str) -> dict[str, Any]:
+        def context(self, event: str, text: str) -> dict[str, object]:
             """Something that the model should know."""
 
 
@@ -90,7 +108,7 @@ class Client:
     imports_pages: ClassVar[bool] = False  # does `@AGENTS.md` in its first page import that one?
     note: ClassVar[str] = ""  # what init says about running `dibs` without asking
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, HookEntry]:
         """The entry of each event in its settings."""
         raise NotImplementedError
 
@@ -135,7 +153,7 @@ class Client:
 
     mcp_file: ClassVar[str] = ""  # where a project lists them, from the repository's top; "" if it cannot
 
-    def mcp_entry(self) -> dict[str, Any]:
+    def mcp_entry(self) -> dict[str, object]:
         """The entry that starts `dibs mcp`."""
         from dibs.interfaces.install.mcp_entries import COMMAND
 
@@ -159,7 +177,7 @@ class Client:
 
         return mcp_entries.command(text, path)
 
-    def start_notice(self, text: str) -> dict[str, Any] | None:
+    def start_notice(self, text: str) -> dict[str, object] | None:
         """What a session's start shows if dibs is not installed; None for a client that would show nothing."""
         return {"systemMessage": text, **self.hook.context(self.event_of(BOOT), text)}
 
@@ -185,7 +203,7 @@ class Client:
         del tree
         return ""
 
-    def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
+    def probe(self, session: str, folder: str, path: str) -> dict[str, object]:
         """Its payload before a session writes to a path in a folder."""
         return {
             "session_id": session, "transcript_path": "", "cwd": folder, "hook_event_name": self.event_of(BEFORE),
@@ -207,7 +225,7 @@ class Client:
         """The event of its settings for a moment."""
         return next(event for event in self.entries() if self.hook.EVENTS[event] == moment)
 
-    def handler(self, event: str, timeout: int | None = None) -> dict[str, Any]:
+    def handler(self, event: str, timeout: int | None = None) -> HookHandler:
         """The usual form of a handler in its settings."""
         from dibs.interfaces.install.hook_command import command
 

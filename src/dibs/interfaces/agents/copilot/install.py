@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.interfaces.agents.adapter import HookEntry
+
 REGISTERED = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd")
 
 
@@ -40,12 +42,12 @@ class Copilot(Client):
         """Its own dialect: init registers that."""
         return bool(answer["permissionDecision"] == "deny")
 
-    def start_notice(self, text: str) -> dict[str, Any] | None:
+    def start_notice(self, text: str) -> dict[str, object] | None:
         """It shows nothing at a start."""
         del text
         return None
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, HookEntry]:
         """Handlers without groups, and no matcher: a new tool must not bypass the guard."""
         from dibs.interfaces.install.hook_command import command
 
@@ -59,7 +61,7 @@ class Copilot(Client):
 
     mcp_file = ".mcp.json"
 
-    def mcp_entry(self) -> dict[str, Any]:
+    def mcp_entry(self) -> dict[str, object]:
         """One file serves Claude Code and Copilot: the form that both read."""
         return {"type": "stdio", **super().mcp_entry()}
 
@@ -77,7 +79,7 @@ class Copilot(Client):
             "there"
         )
 
-    def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
+    def probe(self, session: str, folder: str, path: str) -> dict[str, object]:
         """A create."""
         given = {"path": os.path.join(folder, path), "file_text": "x\n"}
         return {"sessionId": session, "cwd": folder, "toolName": "create", "toolArgs": given}

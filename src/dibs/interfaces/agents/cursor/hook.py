@@ -9,8 +9,6 @@ from dibs.interfaces import agents
 from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, PATCH, READ, SHELL, STOP
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 EVENTS = {
     "sessionStart": BOOT, "preToolUse": BEFORE, "postToolUse": AFTER, "postToolUseFailure": AFTER, "stop": STOP,
@@ -36,14 +34,14 @@ NAMELESS = (
 )  # fmt: skip
 
 
-def deny(event: str, reason: str) -> dict[str, Any]:
+def deny(event: str, reason: str) -> dict[str, object]:
     """A refusal; in Claude Code's dialect for an event of that."""
     if event[:1].isupper():
         return agents.claude_denial(event, reason)
     return {"permission": "deny", "user_message": reason, "agent_message": reason}
 
 
-def context(event: str, text: str) -> dict[str, Any]:
+def context(event: str, text: str) -> dict[str, object]:
     """A text for the model."""
     if event[:1].isupper():
         return agents.claude_context(event, text)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, PROMPT, READ, SHELL, STOP, claude_context
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 EVENTS = {
     "SessionStart": BOOT, "BeforeAgent": PROMPT, "BeforeTool": BEFORE, "AfterTool": AFTER, "AfterAgent": STOP,
@@ -25,7 +23,7 @@ NAMELESS = ()
 context = claude_context
 
 
-def deny(event: str, reason: str) -> dict[str, Any]:
+def deny(event: str, reason: str) -> dict[str, object]:
     """A refusal; it is the same at every event."""
     del event
     return {"decision": "deny", "reason": reason}

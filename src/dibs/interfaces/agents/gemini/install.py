@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.interfaces.agents.adapter import HookEntry
+
 
 class Gemini(Client):
     """Gemini CLI. It runs as `node`, and is recognised by its session variable."""
@@ -34,11 +36,11 @@ class Gemini(Client):
         """The same."""
         return bool(answer["decision"] == "deny")
 
-    def start_notice(self, text: str) -> dict[str, Any] | None:
+    def start_notice(self, text: str) -> dict[str, object] | None:
         """For the person only."""
         return {"systemMessage": text}
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, HookEntry]:
         """No matcher: a new tool must not bypass the guard. Timeouts are in milliseconds."""
         return {
             event: {"hooks": [{"name": "dibs", **self.handler(event, HOOK_TIMEOUT_S * 1000)}]} for event in hook.EVENTS
@@ -46,7 +48,7 @@ class Gemini(Client):
 
     mcp_file = settings_file
 
-    def mcp_entry(self) -> dict[str, Any]:
+    def mcp_entry(self) -> dict[str, object]:
         """With `trust`: without, it does not offer the tools at all to a model that nobody watches."""
         return {**super().mcp_entry(), "trust": True}
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 EVENTS = {
     "session.created": BOOT, "chat.message": PROMPT, "tool.execute.before": BEFORE, "tool.execute.after": AFTER,
@@ -26,13 +24,13 @@ RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 
-def deny(event: str, reason: str) -> dict[str, Any]:
+def deny(event: str, reason: str) -> dict[str, object]:
     """A refusal; it is the same at every event."""
     del event
     return {"deny": reason}
 
 
-def context(event: str, text: str) -> dict[str, Any]:
+def context(event: str, text: str) -> dict[str, object]:
     """A text for the model; it is the same at every event."""
     del event
     return {"context": text}
