@@ -9,7 +9,7 @@ import asyncio
 import logging
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from mcp.server.session import ServerSession
 
     from dibs.interfaces.mcp.calls import Asked
+    from dibs.interfaces.mcp.results import ToolResult
+
+    T = TypeVar("T")
 
     Context = ServerRequestContext[Any, Any]
 
@@ -112,7 +115,7 @@ class Door:
         caller, over = Caller(on_wait), threading.Event()
         given = (tool, params.arguments or {}, _meta(ctx), _client(ctx), ctx.request, caller)
 
-        def call() -> dict[str, Any]:
+        def call() -> ToolResult:
             try:
                 return self.calls.call(*given)
             finally:
@@ -158,11 +161,11 @@ class Door:
         found = {"contents": [{"uri": uri, "mimeType": kind, "text": text}]}
         return types.ReadResourceResult.model_validate(found)
 
-    async def _ask(self, look: Callable[[], Any], ctx: Context | None = None, uri: str = "") -> Any:
+    async def _ask(self, look: Callable[[], T], ctx: Context | None = None, uri: str = "") -> T:
         """Run what blocks; a refusal becomes an error of the protocol, with its words."""
         self._begin()
 
-        def answer() -> Any:
+        def answer() -> T | DibsError:
             try:
                 return look()
             except BaseException as error:  # noqa: BLE001 - a client gets a sentence, never a traceback
@@ -237,7 +240,7 @@ async def _report(ctx: Context, result: dict[str, Any]) -> None:
         pass
 
 
-def _meta(ctx: Context) -> dict[str, Any]:
+def _meta(ctx: Context) -> dict[str, object]:
     return dict(ctx.meta) if ctx.meta else {}
 
 

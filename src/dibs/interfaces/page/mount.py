@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
     from dibs.interfaces.http.app import Application
-    from dibs.interfaces.http.replies import Receive, Scope, Send
+    from dibs.interfaces.http.replies import App, Receive, Scope, Send
     from dibs.server.identity import Identity
 
 MAX_BODY = 4096
@@ -113,7 +113,7 @@ class Door:
 class _Called:
     """A bound method as an ASGI application."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: App) -> None:
         self._function = function
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
