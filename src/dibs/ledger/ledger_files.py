@@ -20,7 +20,7 @@ from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     Read = tuple[list[list[str]], tuple[int, int]]  # lines as their fields; the file's inode and how many bytes
 
@@ -32,6 +32,7 @@ LOCK_TRIES, LOCK_PAUSE_S = 50, 0.01  # for the lock, held only during a trim; th
 MAX_NAME_LETTERS = 200  # of a file's name; most filesystems allow 255
 BLIND = "?"  # the known content of a file that the agent changed unseen
 HEARTBEAT_S = 240  # between two: well within half of the shortest usual life of a claim
+MAX_CLIENT_BYTES = 4096  # of the line that names a client's process
 FAR_HEARTBEAT_S = 10  # where the store is a server, which leaves no mark here: a kill counts after this time at most
 APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 _AHEAD = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -186,6 +187,14 @@ def append(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) 
     return None
 
 
+def note_look(folder: str, when: tuple[int, int], content: str, signature: str, path: str) -> None:
+    """Add the one line of a Read: it found at that time what git has. The hook of a Read loads no operation.
+
+    `look_line` in ledger/state.py makes the same line.
+    """
+    append(folder, [("S", f"{when[0]}:{when[1]}", content, signature, path)], (0, 0))
+
+
 def replace(
     folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int], past: Sequence[Sequence[str]] = ()
 ) -> bool:
@@ -239,8 +248,8 @@ def past(folder: str) -> list[list[str]]:
     return rows(data[: data.rfind(b"\n") + 1])
 
 
-def trim_past(folder: str, before: int) -> None:
-    """Forget remembered changes from before that time (ns), and the oldest of too many.
+def trim_past(folder: str, is_young: Callable[[list[str]], bool]) -> None:
+    """Forget the remembered changes that are not young, and the oldest of too many.
 
     Under the ledger's own lock, which a hook that compacts it holds, too; if it is taken, the next boot tries again.
     """
@@ -252,13 +261,13 @@ def trim_past(folder: str, before: int) -> None:
     except OSError:
         return
     try:
-        if (_is_since(first, before) and size <= PAST_TRIM_BYTES) or not _locked(fd, alone=True):
+        if (any(map(is_young, rows(first))) and size <= PAST_TRIM_BYTES) or not _locked(fd, alone=True):
             return
         with open(path, "rb") as file:
             file.seek(max(0, size - PAST_TRIM_BYTES // 2) if size > PAST_TRIM_BYTES else 0)
             if file.tell():
                 file.readline()  # the rest of a line
-            left = [line for line in file if _is_since(line, before)]
+            left = [line for line in file if any(map(is_young, rows(line)))]
         making = clock.temporary(path)
         with open(making, "wb") as file:
             file.write(b"".join(left))
@@ -267,13 +276,6 @@ def trim_past(folder: str, before: int) -> None:
         pass
     finally:
         os.close(fd)
-
-
-def _is_since(line: bytes, before: int) -> bool:
-    """Is this remembered change at least as young as that time?"""
-    parts = line.split(b"\t", 3)
-    when = parts[2].partition(b":")[0] if len(parts) > 3 else b""  # noqa: PLR2004 - kind, id, time, the rest
-    return when.isdigit() and int(when) >= before
 
 
 def rows(data: bytes) -> list[list[str]]:
@@ -468,13 +470,31 @@ def heard(local: str, agent: str, client: Sequence[object] | None = None) -> Non
         pass
 
 
-def is_gone(local: str, agent: str) -> bool:
-    """Has the process of that agent's client certainly ended?"""
-    try:
-        with open(f"{local}/alive/{name_of(agent)}", "rb", 0) as file:
-            client = jsontext.decode(file.read().partition(b"\n")[0].decode())
-    except (OSError, ValueError):
-        return False
+def gone(local: str, agents: Iterable[str]) -> list[str]:
+    """Those of these agents whose client's process has certainly ended. Agents of one client are one look at it."""
+    known: dict[bytes, bool] = {}
+    found = []
+    for agent in agents:
+        try:
+            fd = os.open(f"{local}/alive/{name_of(agent)}", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            client = os.read(fd, MAX_CLIENT_BYTES).partition(b"\n")[0]
+        finally:
+            os.close(fd)
+        if client not in known:
+            known[client] = _is_over(client)
+        if known[client]:
+            found.append(agent)
+    return found
+
+
+def _is_over(client: bytes) -> bool:
     from dibs.machine import processes
 
-    return client is not None and processes.alive(client) is False
+    try:
+        process = jsontext.decode(client.decode())
+    except ValueError:
+        return False
+    return process is not None and processes.alive(process) is False

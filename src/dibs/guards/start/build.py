@@ -87,7 +87,8 @@ BUNDLED_MODULES = {
     **{f"dibs.interfaces.agents.{name}.hook": (f"dibs.interfaces.agents.{name}",) for name in NAMES},
 }  # fmt: skip
 
-ALONE = ("dibs.machine.filesystems", "dibs.ledger.attribution")  # modules that most hooks load, in no row
+# modules that many hooks load, in no row
+ALONE = ("dibs.machine.filesystems", "dibs.shell.builtin", "dibs.ledger.attribution")
 
 
 def make(root: str) -> None:

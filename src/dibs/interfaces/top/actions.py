@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypedDict
 
-    from dibs.audit.answers import EventView, KeptView
+    from dibs.audit.answers import EventView
     from dibs.interfaces.top.reader import Asker
     from dibs.interfaces.top.state import FleetState
     from dibs.operations.claims.answers import ClaimView, WaiterView
+    from dibs.operations.guards.answers import KeptView
 
     class Outcome(TypedDict, total=False):
         """What came of an action that was confirmed: one of these."""
