@@ -32,6 +32,31 @@ if TYPE_CHECKING:
         matcher: str
         hooks: list[HookHandler]
 
+    class HookOutput(TypedDict, total=False):
+        """The part of an answer in Claude Code's dialect that is about its event."""
+
+        hookEventName: str
+        permissionDecision: str
+        permissionDecisionReason: str
+        additionalContext: str  # for the model
+
+    class HookAnswer(TypedDict, total=False):
+        """What a client reads from its hook: a refusal or a text for the model, in the fields of its own dialect."""
+
+        hookSpecificOutput: HookOutput  # Claude Code, Codex, Gemini
+        systemMessage: str  # the same, for the person
+        permissionDecision: str  # Copilot
+        permissionDecisionReason: str
+        additionalContext: str
+        permission: str  # Cursor
+        user_message: str
+        agent_message: str
+        additional_context: str
+        decision: str  # Gemini
+        reason: str
+        deny: str  # dibs' own plugin for OpenCode
+        context: str
+
     class Dialect(Protocol):
         """A client's hook.py."""
 
@@ -63,10 +88,10 @@ if TYPE_CHECKING:
         def NAMELESS(self) -> Sequence[tuple[str, str]]:  # noqa: N802
             """A field of a tool's input → the tool, the first that fits, for payloads that name none; () if all do."""
 
-        def deny(self, event: str, reason: str) -> dict[str, object]:
+        def deny(self, event: str, reason: str) -> HookAnswer:
             """A refusal in its own dialect."""
 
-        def context(self, event: str, text: str) -> dict[str, object]:
+        def context(self, event: str, text: str) -> HookAnswer:
             """Something that the model should know."""
 
 
@@ -177,7 +202,7 @@ class Client:
 
         return mcp_entries.command(text, path)
 
-    def start_notice(self, text: str) -> dict[str, object] | None:
+    def start_notice(self, text: str) -> HookAnswer | None:
         """What a session's start shows if dibs is not installed; None for a client that would show nothing."""
         return {"systemMessage": text, **self.hook.context(self.event_of(BOOT), text)}
 
@@ -210,7 +235,7 @@ class Client:
             "tool_name": self.writer, "tool_input": {"file_path": f"{folder}/{path}", "content": "x\n"},
         }  # fmt: skip
 
-    def denies(self, answer: Any) -> bool:
+    def denies(self, answer: HookAnswer) -> bool:
         """Would it take this answer for a refusal? May raise LookupError or TypeError for a no."""
         return bool(answer["hookSpecificOutput"]["permissionDecision"] == "deny")
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from dibs.interfaces.mcp.calls import Asked
     from dibs.interfaces.mcp.results import ToolResult
+    from dibs.interfaces.schema import Schema
 
     T = TypeVar("T")
 
@@ -76,18 +77,15 @@ class Door:
 
     def server(self) -> Server[Any]:
         """A server with these handlers."""
-        handlers: dict[str, Any] = {
-            "on_list_tools": self.list_tools, "on_call_tool": self.call_tool,
-            "on_list_resources": self.list_resources, "on_list_resource_templates": self.list_templates,
-            "on_read_resource": self.read_resource, "on_subscribe_resource": self.subscribe,
-            "on_unsubscribe_resource": self.unsubscribe, "on_subscriptions_listen": self.listen,
-        }  # fmt: skip
         return Server(
             "dibs", version=dibs.__version__, title="dibs", instructions=INSTRUCTIONS,
-            get_tool_input_schema=self.input_schema, **handlers,
+            get_tool_input_schema=self.input_schema, on_list_tools=self.list_tools, on_call_tool=self.call_tool,
+            on_list_resources=self.list_resources, on_list_resource_templates=self.list_templates,
+            on_read_resource=self.read_resource, on_subscribe_resource=self.subscribe,
+            on_unsubscribe_resource=self.unsubscribe, on_subscriptions_listen=self.listen,
         )  # fmt: skip
 
-    def input_schema(self, name: str) -> dict[str, Any] | None:
+    def input_schema(self, name: str) -> Schema | None:
         """The schema of a tool's arguments, for the SDK's look at a request's headers."""
         tool = self.tools.get(name)
         return None if tool is None else tool.input_schema
@@ -200,7 +198,9 @@ class Door:
             self._subscribers.pop(_session(ctx), None)
         return types.EmptyResult()
 
-    async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
         """2026-07-28: a stream of what changes."""
         await self._ask(self.follower.start, ctx)
         return await self._listen(ctx, params)

@@ -23,8 +23,6 @@ from dibs.server.identity import of_credential
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from starlette.routing import BaseRoute
 
     from dibs.interfaces.http.app import Application
@@ -83,7 +81,7 @@ class Door:
         about = {"ok": True, "session": identifier}
         await reply(send, 200, jsontext.encode(about).encode(), headers=[(b"set-cookie", cookie)])
 
-    async def _given(self, scope: Scope, receive: Receive) -> dict[str, Any]:
+    async def _given(self, scope: Scope, receive: Receive) -> dict[str, object]:
         """The body of a POST."""
         if scope["method"] != "POST":
             why = Invalid(f"{scope['path']}: POST alone", field="method")
@@ -98,7 +96,7 @@ class Door:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._app.pool, of_credential, self._app.host, *identity.credential)
 
-    def _about(self, identity: Identity) -> dict[str, Any]:
+    def _about(self, identity: Identity) -> dict[str, object]:
         """Who this is, and which operations its rank may call. Blocking. Each call is decided anew by its operation."""
         who = self._app.requests.answer(identity, "whoami", {})
         session = self._app.host.session()

@@ -10,9 +10,7 @@ from dibs.interfaces.agents.copilot import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dibs.interfaces.agents.adapter import HookEntry
+    from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
 REGISTERED = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd")
 
@@ -38,11 +36,11 @@ class Copilot(Client):
     )
     trust_order = "start `copilot` in this repository, in each working tree, and trust the folder"
 
-    def denies(self, answer: Any) -> bool:
+    def denies(self, answer: HookAnswer) -> bool:
         """Its own dialect: init registers that."""
         return bool(answer["permissionDecision"] == "deny")
 
-    def start_notice(self, text: str) -> dict[str, object] | None:
+    def start_notice(self, text: str) -> HookAnswer | None:
         """It shows nothing at a start."""
         del text
         return None

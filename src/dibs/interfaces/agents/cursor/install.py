@@ -13,9 +13,7 @@ from dibs.interfaces.agents.cursor import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dibs.interfaces.agents.adapter import HookEntry
+    from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
 REGISTERED = ("sessionStart", "preToolUse", "postToolUse", "postToolUseFailure", "stop", "sessionEnd")
 
@@ -44,11 +42,11 @@ class Cursor(Client):
         ),
     )
 
-    def denies(self, answer: Any) -> bool:
+    def denies(self, answer: HookAnswer) -> bool:
         """Its own dialect: init registers that."""
         return bool(answer["permission"] == "deny")
 
-    def start_notice(self, text: str) -> dict[str, object] | None:
+    def start_notice(self, text: str) -> HookAnswer | None:
         """For the model."""
         return hook.context("sessionStart", text)
 

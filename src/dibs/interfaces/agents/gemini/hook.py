@@ -5,6 +5,8 @@ from __future__ import annotations
 from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, PROMPT, READ, SHELL, STOP, claude_context
 
 TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.interfaces.agents.adapter import HookAnswer
 
 EVENTS = {
     "SessionStart": BOOT, "BeforeAgent": PROMPT, "BeforeTool": BEFORE, "AfterTool": AFTER, "AfterAgent": STOP,
@@ -23,7 +25,7 @@ NAMELESS = ()
 context = claude_context
 
 
-def deny(event: str, reason: str) -> dict[str, object]:
+def deny(event: str, reason: str) -> HookAnswer:
     """A refusal; it is the same at every event."""
     del event
     return {"decision": "deny", "reason": reason}

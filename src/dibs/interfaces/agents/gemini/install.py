@@ -9,9 +9,7 @@ from dibs.interfaces.agents.gemini import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dibs.interfaces.agents.adapter import HookEntry
+    from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
 
 class Gemini(Client):
@@ -32,11 +30,11 @@ class Gemini(Client):
     note = 'Gemini asks before each `dibs …`: a project cannot allow it. A person can, once: "Always allow"'
     trust_order = "start `gemini` in this repository, in each working tree, and trust the folder"
 
-    def denies(self, answer: Any) -> bool:
+    def denies(self, answer: HookAnswer) -> bool:
         """The same."""
         return bool(answer["decision"] == "deny")
 
-    def start_notice(self, text: str) -> dict[str, object] | None:
+    def start_notice(self, text: str) -> HookAnswer | None:
         """For the person only."""
         return {"systemMessage": text}
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
 
 TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.interfaces.agents.adapter import HookAnswer
 
 EVENTS = {
     "session.created": BOOT, "chat.message": PROMPT, "tool.execute.before": BEFORE, "tool.execute.after": AFTER,
@@ -24,13 +26,13 @@ RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 
-def deny(event: str, reason: str) -> dict[str, object]:
+def deny(event: str, reason: str) -> HookAnswer:
     """A refusal; it is the same at every event."""
     del event
     return {"deny": reason}
 
 
-def context(event: str, text: str) -> dict[str, object]:
+def context(event: str, text: str) -> HookAnswer:
     """A text for the model; it is the same at every event."""
     del event
     return {"context": text}

@@ -14,9 +14,7 @@ from dibs.interfaces.agents.opencode import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dibs.interfaces.agents.adapter import HookEntry
+    from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
 PLUGIN = os.path.join(os.path.dirname(__file__), "plugin.js")
 FIRST = "// made by `dibs init`"  # the first words of a plugin that is ours
@@ -103,7 +101,7 @@ class OpenCode(Client):
 
         return mcp_entries.command(text, path, _servers(text, path))
 
-    def start_notice(self, text: str) -> dict[str, object] | None:
+    def start_notice(self, text: str) -> HookAnswer | None:
         """For the model."""
         return hook.context("session.created", text)
 
@@ -116,7 +114,7 @@ class OpenCode(Client):
             if os.environ.get(name, "").lower() in {"1", "true"}
         ]
 
-    def denies(self, answer: Any) -> bool:
+    def denies(self, answer: HookAnswer) -> bool:
         """By the word that the plugin looks for."""
         return bool(answer["deny"])
 

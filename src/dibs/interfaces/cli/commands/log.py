@@ -21,9 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.audit.answers import MissingView
     from dibs.audit.events import Filter
-    from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
 
 FIELDS = (Field("follow", "flag", "print events as they happen, until interrupted", default=False),)
@@ -55,7 +53,7 @@ def run(words: Words) -> int:
     return NO if found["lost"] else YES
 
 
-def missing(gaps: list[MissingView]) -> list[str]:
+def missing(gaps: list[dict[str, Any]]) -> list[str]:
     """Which events could not be read, why, and what to do about it."""
     lines = []
     for gap in gaps:
@@ -65,7 +63,7 @@ def missing(gaps: list[MissingView]) -> list[str]:
     return lines
 
 
-def _follow(session: Session, wanted: Filter, events: list[dict[str, Any]], last: int, *, as_json: bool) -> None:
+def _follow(session: Any, wanted: Filter, events: list[dict[str, Any]], last: int, *, as_json: bool) -> None:
     """Print the events as they come; one JSON object a line, since there is no end to wait for."""
 
     def called(agents: list[str]) -> dict[str, str]:

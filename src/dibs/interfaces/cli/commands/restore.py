@@ -13,8 +13,8 @@ from dibs.interfaces.cli.render import continued, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.audit.answers import KeptView
     from dibs.interfaces.cli.parse import Words
+    from dibs.operations.guards.answers import KeptView
 
 
 def run(words: Words) -> int:
