@@ -121,8 +121,9 @@ class Tool:
 
     def as_json(self) -> ListedTool:
         """The tool as `tools/list` shows it."""
+        operation = self.operation
         listed: ListedTool = {
-            "name": self.name, "title": f"dibs {self.operation.name}", "description": self.description,
+            "name": self.name, "title": f"dibs {operation.name}", "description": self.description,
             "inputSchema": self.input_schema, "outputSchema": self.output_schema, "annotations": self.annotations,
         }  # fmt: skip
         if self.meta:
