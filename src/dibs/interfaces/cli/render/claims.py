@@ -61,9 +61,12 @@ def _release(result: ReleaseAnswer) -> Items:
         return ["you hold nothing"]
     if "holders" in result:
         lines = [
-            f"took {', '.join(one['resources'])} away from {named(one)}, which is told" for one in result["holders"]
+            f"took {', '.join(holder['resources'])} away from {named(holder)}, which is told"
+            for holder in result["holders"]
         ]
-        return lines + [f"kept {one['path']} as it is: `dibs restore {one['id']}`" for one in result["kept"]]
+        return lines + [
+            f"kept {content['path']} as it is: `dibs restore {content['id']}`" for content in result["kept"]
+        ]
     to = f" to {named(result, 'to')}" if result.get("to") else ""
     return [f"released {', '.join(result['released'])}{to}"]
 
@@ -82,15 +85,18 @@ def _ask(result: AskAnswer) -> Items:
 def status(result: StatusAnswer, about: Surroundings) -> Items:
     """The state of a workspace. `about` is what only the door knows of it."""
     waiting = result["waiting"]
-    holders = {one["agent"] for one in [*result["claims"], *result["tasks"]]}
-    places = {id(one): _waits_for(one, result["claims"]) for one in waiting}
+    holders = {claim["agent"] for claim in result["claims"]} | {task["agent"] for task in result["tasks"]}
+    places = {id(waiter): _waits_for(waiter, result["claims"]) for waiter in waiting}
     head = [about["workspace"], about["store"]]
     head.append(f"{counted(len(holders), 'agent')} at work, {len(waiting)} waiting")
     items: Lines = [terminal.Line(" · ".join(head), "bold"), ""]
-    rows = [_row(claim, result, [one for one in waiting if places[id(one)] is claim]) for claim in result["claims"]]
+    rows = [
+        _row(claim, result, [waiter for waiter in waiting if places[id(waiter)] is claim]) for claim in result["claims"]
+    ]
     items.append(terminal.Table(("FILE", "HELD BY", "LEFT", "FOR", "WAITING"), rows) if rows else "nothing is held")
-    alone = [one for one in waiting if places[id(one)] is None]
-    items += [f"{named(one)} waits for {', '.join(one['resources'])} ({times.ago(one['since'])})" for one in alone]
+    alone = [waiter for waiter in waiting if places[id(waiter)] is None]
+    for waiter in alone:
+        items.append(f"{named(waiter)} waits for {', '.join(waiter['resources'])} ({times.ago(waiter['since'])})")
     items += continued(result)
     hints = _hints(result, about["refused"])
     return [*items, "", *hints] if hints else items
@@ -100,9 +106,9 @@ def _row(claim: ClaimView, result: StatusAnswer, waiting: list[WaiterView]) -> t
     """One claim, with who waits for it; a task's claim is shown as the task."""
     who = named(claim) + ("" if claim["mode"] == "write" else f" ({claim['mode']})")
     what, why = ", ".join(claim["resources"]), claim["reason"]
-    notes = [f"{named(one)} ({times.ago(one['since'])})" for one in waiting[:MAX_WAITERS_SHOWN]]
+    notes = [f"{named(waiter)} ({times.ago(waiter['since'])})" for waiter in waiting[:MAX_WAITERS_SHOWN]]
     notes += [f"and {len(waiting) - MAX_WAITERS_SHOWN} more"] if len(waiting) > MAX_WAITERS_SHOWN else []
-    task = next((one for one in result["tasks"] if f"task:{one['id']}" in claim["resources"]), None)
+    task = next((task for task in result["tasks"] if f"task:{task['id']}" in claim["resources"]), None)
     if task is not None:
         what, why = f"task {task['id']}", why or task["title"]
         notes += [f"{task['progress']} %"] if task.get("progress") else []

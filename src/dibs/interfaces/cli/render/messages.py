@@ -56,7 +56,7 @@ def _subscribe(result: SubscribeAnswer) -> Items:
 
 
 def _subscriptions(result: SubscriptionsAnswer) -> Items:
-    rows = [(one["subscription"], str(one["cursor"])) for one in result["subscriptions"]]
+    rows = [(entry["subscription"], str(entry["cursor"])) for entry in result["subscriptions"]]
     return listed(("SUBSCRIPTION", "DELIVERED UP TO EVENT"), rows, "no subscriptions", result)
 
 

@@ -62,7 +62,7 @@ def _alert(alert: AlertView) -> Lines:
         more.append(f"acknowledged by {named(note)}{': ' + note['why'] if note['why'] else ''}")
     if alert["state"] != "cleared":
         more.append(f"to do: {alert['remedy']}")
-    return [terminal.Line(head, style), f"    {'; '.join(one for one in more if one)}"]
+    return [terminal.Line(head, style), f"    {'; '.join(part for part in more if part)}"]
 
 
 def _ack(result: AlertAckAnswer) -> Items:

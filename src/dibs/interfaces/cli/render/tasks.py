@@ -150,23 +150,23 @@ def _nested(task: TaskDetail) -> list[tuple[str, str]]:
     return rows
 
 
-def _assignment(found: Assignment) -> str:
-    return f"to {named(found)}, {times.left(found['until'])} left to take it ({found['strategy']})"
+def _assignment(assignment: Assignment) -> str:
+    return f"to {named(assignment)}, {times.left(assignment['until'])} left to take it ({assignment['strategy']})"
 
 
-def _used(found: TaskUse) -> str:
+def _used(use: TaskUse) -> str:
     parts = (("cpu", "{:.2f} s of a processor"), ("memory", "{:.0f} MiB"), ("seconds", "in {:.2f} s"))
-    values = {**found, "memory": found["memory"] / 2**20 if "memory" in found else None}
+    values = {**use, "memory": use["memory"] / 2**20 if "memory" in use else None}
     return ", ".join([text.format(values[name]) for name, text in parts if values.get(name) is not None])
 
 
-def _verification(found: Verification) -> str:
-    return f"by `{found['command']}` in {found['seconds']:.1f} s, {times.ago(found['at'])} ago"
+def _verification(verification: Verification) -> str:
+    return f"by `{verification['command']}` in {verification['seconds']:.1f} s, {times.ago(verification['at'])} ago"
 
 
-def _children(found: ChildrenView) -> str:
-    more = ", …" if found["more"] else ""
-    return f"{found['total']}, {found['open']} open, {found['progress']} % done: {', '.join(found['ids'])}{more}"
+def _children(children: ChildrenView) -> str:
+    ids = ", ".join(children["ids"]) + (", …" if children["more"] else "")
+    return f"{children['total']}, {children['open']} open, {children['progress']} % done: {ids}"
 
 
 def _when(name: str, value: object) -> str:

@@ -107,7 +107,10 @@ def _landings(result: LandingsAnswer) -> Items:
     if result["stopped"] is not None:
         stopped = result["stopped"]
         lines.append(f"nothing lands on {result['onto']} for {times.ago(stopped['since'])}: {stopped['why']}")
-    rows = [(one["branch"], _state(one), one.get("name") or one["agent"], _what(one)) for one in result["landings"]]
+    rows = [
+        (landing["branch"], _state(landing), landing.get("name") or landing["agent"], _what(landing))
+        for landing in result["landings"]
+    ]
     lines.append(terminal.Table(("BRANCH", "STATE", "AGENT", ""), rows) if rows else "nothing is queued")
     return [*lines, *continued(result)]
 
