@@ -16,11 +16,13 @@ from dibs.stores.seam import GENESIS, digest_of, link_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from dibs.audit.source import Gathered
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Answer, Call
+    from dibs.operations.core.declare import Around
 
 FORMATS = ("json", "md", "html")
 CHECKED_EVENTS = 200  # by a gate, from the log's end; `dibs verify` checks all
@@ -171,4 +173,6 @@ def end(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
 
 
 # By the names that declarations use (`Operation.around`).
-AROUND = {"archive": end, "gates": gates, "prune": log_upkeep.prune}
+AROUND: dict[Around, Callable[[Session, Call, dict[str, Any]], Answer]] = {
+    "archive": end, "gates": gates, "prune": log_upkeep.prune,
+}  # fmt: skip

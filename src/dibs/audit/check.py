@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.audit.requests import CheckRequest
     from dibs.client.session import Session
     from dibs.operations.alerts.answers import Deliveries
     from dibs.operations.core.call import Call
@@ -118,10 +119,10 @@ def _risk(check: Check, severity: str) -> str:
     return SMALL if severity == LOW and check.name not in MILD else check.risk
 
 
-def _check(session: Session, call: Call, check: str = "", since: int = 0) -> dict[str, Any]:
+def _check(session: Session, call: Call, request: CheckRequest) -> dict[str, Any]:
     """Run every check, or one; a later one runs also when an earlier one failed."""
-    chosen = [named(check)] if check else list(CHECKS)
-    look = gathered(session, call, since)
+    chosen = [named(request["check"])] if request["check"] else list(CHECKS)
+    look = gathered(session, call, request["since"])
     lines = [(one, _looked(one, look)) for one in chosen]
     shown = [_shown(look, one, line) for one, line in lines]
     failed = [one for one, view in zip(chosen, shown, strict=True) if view["status"] == FAIL]
@@ -249,7 +250,7 @@ def record_of(session: Session) -> Found:
     from dibs.operations.core.call import Call
     from dibs.verify.checker import verify_store
 
-    report = verify_store(session.store, None, session.progress)
+    report = verify_store(session.store, None, session.door.show_progress)
     for one, why in expected_archives.lost(session, Call(session.config.policy)):
         if not one.is_settled:
             how = f"put it back, or `dibs check --settle log:archive-{one.last} --why T`"

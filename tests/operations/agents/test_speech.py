@@ -9,7 +9,7 @@ import pytest
 from dibs.client import catalogue
 from dibs.errors import DibsError, Forbidden, Held
 from dibs.operations.core.authority import MAY, refusal_to_speak
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, NeedsFacts, process_name, to_json
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.operations.guards.commit_guard import COMMITTED
@@ -35,18 +35,18 @@ class Terminal:
                 fields[key] = resource(fields[key]) if key == "resource" else [resource(one) for one in fields[key]]
         call = Call(
             self.policy, agent=named, fallback="me@here", ancestors=[self.fleet.process(pid) for pid in self.above],
-            typed=True, session=self.session, how="--as" if agent else "",
+            from_shell=True, session=self.session, identified_by="--as" if agent else "",
         )  # fmt: skip
         verb = self.fleet.store.run if operation.writes else self.fleet.store.look
         while True:
             try:
                 answer = verb(lambda tx: perform(tx, call, operation, dict(fields)))
                 break
-            except Need as need:
+            except NeedsFacts as need:
                 call.facts.update({process_name(one): True for one in need.processes})
         if isinstance(answer, DibsError):
             raise answer
-        return answer
+        return to_json(answer)
 
 
 @pytest.fixture(params=["process", "variable"])

@@ -32,31 +32,31 @@ def name_caller(tx: Transaction, call: Call) -> None:
     owner: ProcessOwner | None
     for owner in tx.get_many(keys).values():
         if owner is not None:
-            call.agent, call.how = owner["agent"], "process"
+            call.agent, call.identified_by = owner["agent"], "process"
             return
-    call.agent, call.how = call.fallback, "user"
+    call.agent, call.identified_by = call.fallback, "user"
 
 
 def shells_of(tx: Transaction, call: Call) -> list[str]:
     """The agents whose shell this call comes from: by its session variable, and by the nearest client process."""
-    program = not call.typed and call.how == PROGRAM
-    if not (call.typed or program):
+    program = not call.from_shell and call.identified_by == PROGRAM
+    if not (call.from_shell or program):
         return []
     keys, own = [process_key(process_name(process)) for process in call.ancestors], agent_key(call.session)
-    found = tx.get_many([*keys, own])
-    clients = [found[key]["agent"] for key in keys if found[key] is not None and not found[key].get("program")]
+    owners = tx.get_many([*keys, own])
+    clients = [owners[key]["agent"] for key in keys if owners[key] is not None and not owners[key].get("program")]
     nearest = clients[0] if clients else ""
-    session = "" if program and found[own] is None else call.session  # an agent of another workspace is none here
+    session = "" if program and owners[own] is None else call.session  # an agent of another workspace is none here
     return [agent for agent in (nearest, session) if agent]
 
 
 def refusal(tx: Transaction, call: Call) -> Forbidden | None:
     """Why this call may not come from its shell, or None. Remembers whose shell it is."""
     own = shells_of(tx, call)
-    call.inside = next((agent for agent in own if within(call.agent, agent)), own[0] if own else "")
+    call.shell_owner = next((agent for agent in own if within(call.agent, agent)), own[0] if own else "")
     if not own:
         return None
-    return None if within(call.agent, call.inside) else refusal_of_other_agent(tx, call.inside, call.agent)
+    return None if within(call.agent, call.shell_owner) else refusal_of_other_agent(tx, call.shell_owner, call.agent)
 
 
 def refusal_of_other_agent(tx: Transaction, own: str, other: str) -> Forbidden:
@@ -73,5 +73,5 @@ def refusal_of_other_agent(tx: Transaction, own: str, other: str) -> Forbidden:
 
 def subagents(tx: Transaction, agent: str) -> list[Agent]:
     """The agent's subagents that have not ended, as far as is known; a few of them."""
-    found = tx.fetch([subagents_range(agent)], 64).rows
-    return [record for _, record in found if not record["left"] and not record["killed"]]
+    rows = tx.fetch([subagents_range(agent)], 64).rows
+    return [record for _, record in rows if not record["left"] and not record["killed"]]

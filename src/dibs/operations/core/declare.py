@@ -16,12 +16,21 @@ from dibs.stores.seam import COMMIT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from dibs.errors import DibsError
     from dibs.stores.seam import Key, Range
 
     Ahead = tuple[Sequence[Key], Sequence[Range]]
+    # Steps that a session takes around an operation; client/steps.py and audit/build.py have their functions.
+    Beforehand = Literal[
+        "", "beliefs", "landing branch", "landing home", "look for trouble", "make a secret", "save contents",
+    ]  # fmt: skip
+    Afterwards = Literal[
+        "", "archive old events", "briefing", "evidence", "note claim", "pin contents", "rules text", "scratch folder",
+        "show the secret", "still running", "usage", "warnings",
+    ]  # fmt: skip
+    Around = Literal["", "archive", "gates", "prune"]
 
 PREFETCH_ROWS = 48  # rows of ranges read for an operation before it runs; it reads on if it needs more
 VIEWER, WORKER, AGENT, ORCHESTRATOR, PERSON = "viewer", "worker", "agent", "orchestrator", "person"
@@ -319,14 +328,17 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 class Operation:
-    """One operation. `body(tx, call, **fields)` decides; `ahead(call, **fields)` names keys and ranges to prefetch.
+    """One operation. `body(tx, call, request)` decides; `ahead(call, request)` names keys and ranges to prefetch.
+
+    The request has every declared field, with its value or its default: a dict, whose type is made from the fields
+    (`requests.pyi` of the room). Without fields there is no request: `body(tx, call)`.
 
     Who may send it to a server: `sent_by`, and of each field its own `sent_by`. An operation with a `group` is for all
     callers; one that only guards and doors run says by whom, else it is for this machine alone.
 
     Who may call it:
     - `may` is the least rank that may call it ("" for a guard's own operations, which go by the role themselves).
-      `asks(tx, call, **fields)` says for one request which rank it needs ("" for `may`), and whose the thing is: its
+      `asks(tx, call, request)` says for one request which rank it needs ("" for `may`), and whose the thing is: its
       owner needs no more than `may`. `others` is the highest rank that `asks` may answer.
     - `registers`: registers a caller that was not seen before. `boots`: writes the caller's record itself, and makes
       the calling process the agent's current one.
@@ -335,7 +347,7 @@ class Operation:
     state; `destructive`: takes away what others made or hold, or what cannot be restored. `refuses` is a key of the
     answer: if its value is not empty, the answer is a refusal (exit code 1, `ok` false).
 
-    What a session does around it, by names that the session knows (client/steps.py, interfaces/session_hooks.py):
+    What a session does around it, by names that the session knows (client/steps.py, audit/build.py):
     `wants` ("rules": the digest of the workspace's rules; "deliveries": what the agent subscribes to comes first;
     "here": a query about the caller's own machine),
     `beforehand` (completes the request), `afterwards` (completes the answer), `around` (runs it as a part of more).
@@ -343,10 +355,36 @@ class Operation:
     """
 
     __slots__ = (
-        "_by_name", "_defaults", "_unsaid", "afterwards", "agents", "ahead", "answer", "around", "asks", "beforehand",
-        "body", "boots", "destructive",
-        "fields", "group", "help", "idempotent", "may", "name", "others", "own_errors", "refuses", "registers",
-        "required", "sent_by", "takes", "wants", "whole", "withdraws", "writes",
+        "_by_name",
+        "_defaults",
+        "_unsaid",
+        "afterwards",
+        "agents",
+        "ahead",
+        "answer",
+        "around",
+        "beforehand",
+        "body",
+        "boots",
+        "destructive",
+        "fields",
+        "group",
+        "help",
+        "idempotent",
+        "is_query",
+        "max_rank",
+        "name",
+        "own_errors",
+        "rank",
+        "refuses",
+        "registers",
+        "required",
+        "required_rank",
+        "sent_by",
+        "takes",
+        "wants",
+        "withdraws",
+        "writes",
     )  # fmt: skip
 
     def __init__(
@@ -361,9 +399,9 @@ class Operation:
         writes: bool = True,
         takes: bool = False,
         ahead: Callable[..., Ahead] | None = None,
-        may: str = "",
-        others: str = "",
-        asks: Callable[..., tuple[str, Sequence[str]]] | None = None,
+        rank: str = "",
+        max_rank: str = "",
+        required_rank: Callable[..., tuple[str, Sequence[str]]] | None = None,
         registers: bool = True,
         boots: bool = False,
         idempotent: bool = False,
@@ -371,11 +409,11 @@ class Operation:
         group: str = "",
         refuses: str = "",
         wants: tuple[str, ...] = (),
-        beforehand: str = "",
-        afterwards: str = "",
-        around: str = "",
+        beforehand: Beforehand = "",
+        afterwards: Afterwards = "",
+        around: Around = "",
         withdraws: bool = False,
-        whole: bool = False,
+        is_query: bool = False,
         sent_by: frozenset[str] | None = None,
     ) -> None:
         self.name = name
@@ -389,9 +427,9 @@ class Operation:
         self.writes = writes
         self.takes = takes  # takes claims; where it has no `answer`, nobody reads its grant
         self.ahead = ahead
-        self.may = may if writes else may or VIEWER
-        self.others = others
-        self.asks = asks
+        self.rank = rank if writes else rank or VIEWER
+        self.max_rank = max_rank
+        self.required_rank = required_rank
         self.registers = registers
         self.boots = boots
         self.idempotent = idempotent or not writes
@@ -399,11 +437,11 @@ class Operation:
         self.group = group  # its subject, by which help and documents list it
         self.refuses = refuses
         self.wants = wants
-        self.beforehand = beforehand
-        self.afterwards = afterwards
-        self.around = around
+        self.beforehand: Beforehand = beforehand
+        self.afterwards: Afterwards = afterwards
+        self.around: Around = around
         self.withdraws = withdraws
-        self.whole = whole  # a `Query`: its body gets the session
+        self.is_query = is_query  # a `Query`: its body gets the session
         self.sent_by = sent_by if sent_by is not None else ANYWHERE if group else NEAR
         self._by_name: dict[str, Field] | None = None
         self._defaults: dict[str, Any] | None = None
@@ -426,7 +464,7 @@ class Operation:
         return self._defaults.copy()
 
     @property
-    def unsaid(self) -> frozenset[str]:
+    def not_in_digest(self) -> frozenset[str]:
         """Fields that do not identify a request, so a retry may differ in them: its wait, and the internal ones."""
         if self._unsaid is None:
             self._unsaid = frozenset(["wait", *[field.name for field in self.fields if field.internal]])
@@ -438,10 +476,10 @@ class Operation:
         common: list[type[DibsError]] = [Invalid, Busy, Unavailable]
         if self.writes:
             common += [Killed] if self.boots else [Killed, Fenced]
-            common += [Forbidden] if self.may else []
+            common += [Forbidden] if self.rank else []
         return tuple(dict.fromkeys([*self.own_errors, *common]))
 
-    def checked(self, given: dict[str, Any]) -> dict[str, Any]:
+    def checked(self, given: dict[str, Any]) -> Any:
         """The request that the body gets: each value checked by its field, and the defaults of the others."""
         found: dict[str, Any] = {}
         left = len(given)
@@ -463,6 +501,12 @@ class Operation:
             name = next(name for name in given if name not in found)
             raise self.no_field(name)
         return found
+
+    def request(self, **given: Any) -> Any:
+        """A whole request from within operations, of values that need no check: these, and the defaults."""
+        request = {**self.defaults, **given}
+        assert len(request) == len(self.fields), f"{self.name}: {sorted(given)}"
+        return request
 
     def unsendable(self, sender: str, fields: dict[str, Any]) -> str:
         """What of a request this sender may not send: the operation's name, or a field's; "" for nothing."""

@@ -15,9 +15,13 @@ from dibs.operations.agents.records import agent_key, credential_key, get_agent
 from dibs.operations.core.call import (
     FOLLOW_UPS,
     PROGRAM,
+    Outcome,
+    Undecided,
     check_agent_id,
     check_request_id,
     lineage_of,
+    of_json,
+    to_json,
 )
 from dibs.operations.core.declare import AGENT, PREFETCH_ROWS, RANKS, VIEWER, WORKER, Operation
 from dibs.stores.seam import digest_of
@@ -41,7 +45,7 @@ def caller_of(operation: Operation) -> Operation:
     """The check of a caller whose operation runs above the session: its credential, and its rank if it writes."""
     if not operation.writes:
         return CALLER
-    return Operation(operation.name, CALLER.body, operation.help, writes=False, may=operation.may)
+    return Operation(operation.name, CALLER.body, operation.help, writes=False, rank=operation.rank)
 
 
 REQUEST_LIFE_MS = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
@@ -64,11 +68,11 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     if not operation.writes:
         return _read(tx, call, operation, fields)
     agent = _enter(tx, call, operation, fields)
-    if call.via is None or _credential_refusal(tx, call) is not None:  # only the caller gets a kept answer
+    if call.exchange is None or _credential_refusal(tx, call) is not None:  # only the caller gets a kept answer
         return _write(tx, call, operation, raw_fields, fields, agent)
     from dibs.operations.core import exchanges
 
-    return exchanges.once(tx, call.via, lambda: _write(tx, call, operation, raw_fields, fields, agent))
+    return exchanges.once(tx, call.exchange, lambda: _write(tx, call, operation, raw_fields, fields, agent))
 
 
 def _write(
@@ -80,7 +84,7 @@ def _write(
     agent: Agent | None,
 ) -> Any:
     """Run an operation that writes: refuse its caller, or repeat the first answer, or let it decide."""
-    call.tied = _is_from_its_process(call, agent)
+    call.from_current_process = _is_from_its_process(call, agent)
     if agent is not None and not operation.boots and _comes_back(call, agent):
         from dibs.operations.agents import presence
 
@@ -94,10 +98,15 @@ def _write(
     )
     if refusal is not None:
         return _refuse(tx, call, operation, refusal)
-    if call.how == PROGRAM and call.inside == call.agent and agent is not None and agent["process"] in call.ancestors:
+    if (
+        call.identified_by == PROGRAM
+        and call.shell_owner == call.agent
+        and agent is not None
+        and agent["process"] in call.ancestors
+    ):
         call.client = agent["process"]  # a program in the agent's own shell is no new incarnation
     if call.request:
-        unsaid = operation.unsaid
+        unsaid = operation.not_in_digest
         asked = {name: fields[name] for name in raw_fields if name not in unsaid}
         digest = digest_of(jsontext.encode([operation.name, asked]))
         request_key = _request_key(call, operation)
@@ -108,7 +117,7 @@ def _write(
     if agent is None and not operation.registers:
         call.name = _computed_name(call.agent)
     elif not operation.boots:
-        if agent is None and call.how == "--as" and call.typed:
+        if agent is None and call.identified_by == "--as" and call.from_shell:
             _refuse_misspelt_name(tx, call)
         record, active = _touched_record(tx, call, agent)
         call.name = record["name"]
@@ -119,7 +128,7 @@ def _write(
         releases.renew_active(tx, call)
     if operation.answer or not operation.takes or isinstance(result, DibsError):  # a grant to a hook is read by nobody
         _with_names(tx, call, result)
-    if call.request and not (isinstance(result, dict) and ("waiting" in result or "again" in result)):
+    if call.request and not isinstance(result, Undecided):
         _keep_answer(tx, request_key, digest, result)
     return result
 
@@ -151,7 +160,7 @@ def _computed_name(agent: str) -> str:
 def _run_body(tx: Transaction, call: Call, body: Any, fields: dict[str, Any]) -> Any:
     """The operation's answer. The text of what it raises has the agents' names, too."""
     try:
-        return body(tx, call, **fields)
+        return body(tx, call, fields) if fields else body(tx, call)  # no fields, no request
     except DibsError as error:
         _with_names(tx, call, error)
         raise
@@ -177,13 +186,13 @@ def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[st
     own, *keys = [agent_key(ancestor) for ancestor in reversed(lineage_of(call.agent))]
     if call.request:
         keys.append(_request_key(call, operation))
-    if call.via is not None:
+    if call.exchange is not None:
         from dibs.operations.core.records import exchange_key
 
-        keys.append(exchange_key(call.via[0]))
+        keys.append(exchange_key(call.exchange[0]))
     if call.credential is not None:
         keys.append(credential_key(call.credential[0]))
-    more, ranges = operation.ahead(call, **fields) if operation.ahead is not None else ((), ())
+    more, ranges = operation.ahead(call, fields) if operation.ahead is not None else ((), ())
     tx.prefetch([own, *keys, *more], ranges, PREFETCH_ROWS)
     record: Agent | None = tx.get(own)
     return record
@@ -191,7 +200,7 @@ def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[st
 
 def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
     """The answer of an operation that only reads. Most need no rank; a reader is not registered."""
-    if call.credential is not None or call.barred or operation.may != VIEWER:
+    if call.credential is not None or call.barred or operation.rank != VIEWER:
         refusal = _read_refusal(tx, call, operation, fields)
         if refusal is not None:
             return _with_names(tx, call, refusal)
@@ -206,7 +215,7 @@ def _read_refusal(tx: Transaction, call: Call, operation: Operation, fields: dic
         return refusal
     if agent is not None:
         call.name = agent["name"]  # else the answer's names would read it again
-    if operation.may != VIEWER:
+    if operation.rank != VIEWER:
         refusal = _speech_refusal(tx, call, operation) or _rank_refusal(tx, call, operation, agent, fields)
     return refusal
 
@@ -264,7 +273,7 @@ def _with_agent_ids(tx: Transaction, operation: Operation, fields: dict[str, Any
 
 def _speech_refusal(tx: Transaction, call: Call, operation: Operation) -> DibsError | None:
     """Why an agent's shell may not make this call: it speaks for another agent. A program is asked when it opens."""
-    if not (call.typed or (operation.boots and call.how == PROGRAM)):
+    if not (call.from_shell or (operation.boots and call.identified_by == PROGRAM)):
         return None
     from dibs.operations.agents import speech
 
@@ -275,14 +284,14 @@ def _rank_refusal(
     tx: Transaction, call: Call, operation: Operation, agent: Agent | None, fields: dict[str, Any]
 ) -> DibsError | None:
     """Why the caller's rank does not allow this operation (authority.py)."""
-    if not operation.may:  # a guard's own operation goes by the role itself; a credential that only reads has none
+    if not operation.rank:  # a guard's own operation goes by the role itself; a credential that only reads has none
         if call.credential is None or not _only_reads(call, agent):
             return None
         from dibs.operations.core import authority
 
         return authority.refusal(tx, call, operation, agent, WORKER, ())
-    asked, owners = operation.asks(tx, call, **fields) if operation.asks is not None else ("", ())
-    needed, given = asked or operation.may, call.policy.guards["roles"]
+    asked, owners = operation.required_rank(tx, call, fields) if operation.required_rank is not None else ("", ())
+    needed, given = asked or operation.rank, call.policy.guards["roles"]
     if RANKS[needed] <= RANKS[AGENT] and not call.role and not given["default"] and not given["assign"]:
         return None  # without roles each caller has at least the rank of an agent
     from dibs.operations.core import authority
@@ -309,7 +318,7 @@ def _with_names(tx: Transaction, call: Call, result: Any) -> Any:
         names.tell(tx, result.fields, known)
         result.say_again()
     else:
-        names.tell(tx, result, known)
+        names.tell(tx, result.answer if isinstance(result, Outcome) else result, known)
     return result
 
 
@@ -323,7 +332,7 @@ def _is_from_its_process(call: Call, agent: Agent | None) -> bool:
 
 def _is_fenced(call: Call, agent: Agent) -> bool:
     """Does this call come from a process that is not the agent's current one? Unknown counts as current."""
-    if agent["process"] is None or call.tied:
+    if agent["process"] is None or call.from_current_process:
         return False
     former = any(process == call.client or process in call.ancestors for process in agent["former"])
     return former or call.client is not None
@@ -352,13 +361,7 @@ def _touched_record(tx: Transaction, call: Call, agent: Agent | None) -> tuple[A
     if agent is None:
         from dibs.operations.agents.registration import register
 
-        program = call.is_program(call.client)
-        person = call.is_person
-        made = register(
-            tx, call.agent, process=call.client, kind=call.kind, program=program, person=person, client=call.kind,
-            host=call.host, machine=call.machine,
-        )  # fmt: skip
-        return made, False
+        return register(tx, call, call.client, call.kind), False
     every = min(SEEN_EVERY_MS, call.policy.shortest // 4)  # in time to renew a claim before it expires
     if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
         return agent, False
@@ -381,7 +384,7 @@ def _same_answer(known: RequestAnswer, digest: str, call: Call) -> Any:
         )
     if "error" in known:
         return from_parts(known["error"])
-    return known["result"]
+    return of_json(known["result"])
 
 
 def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
@@ -392,7 +395,7 @@ def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
     if isinstance(result, DibsError):
         record["error"] = result.parts()
     else:
-        record["result"] = result
+        record["result"] = to_json(result)
     put_request_answer(tx, key, record)
 
 
@@ -465,19 +468,17 @@ def _send(tx: Transaction, job: BroadcastJob, room: int) -> int:
     return broadcasts.step(tx, job, room)
 
 
-FOLLOW_UPS.update(
-    {
-        "task claim ended": _task_claim_ended,
-        "task wait ended": _task_wait_ended,
-        "sweep": _sweep,
-        "suspicions": _suspicions,
-        "change accepted": _change_accepted,
-        "job: unblock": _unblock,
-        "job: cancel": _call_off,
-        "job: race": _call_off,
-        "job: claims": _free_claims,
-        "job: run end": _end_run,
-        "job: run purge": _purge_run,
-        "job: send": _send,
-    }
-)
+FOLLOW_UPS.task_claim_ended = _task_claim_ended
+FOLLOW_UPS.task_wait_ended = _task_wait_ended
+FOLLOW_UPS.sweep = _sweep
+FOLLOW_UPS.suspicions = _suspicions
+FOLLOW_UPS.change_accepted = _change_accepted
+FOLLOW_UPS.job_steps = {
+    "unblock": _unblock,
+    "cancel": _call_off,
+    "race": _call_off,
+    "claims": _free_claims,
+    "run end": _end_run,
+    "run purge": _purge_run,
+    "send": _send,
+}

@@ -15,10 +15,11 @@ from dibs.client import catalogue
 from dibs.client.session import Session
 from dibs.errors import NO, YES, Invalid, Unavailable
 from dibs.interfaces.cli.command import Command
-from dibs.interfaces.cli.commands.verify import progress
+from dibs.interfaces.cli.commands.verify import ReportDoor
 from dibs.interfaces.cli.dispatch import answer
 from dibs.operations.core.declare import Field
 from dibs.stores import opening
+from dibs.stores.engines import database_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ FIELDS = (
 def run(words: Words) -> int:
     """Exit 0 if all is well, 1 with what is wrong if not."""
     given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
-    session = Session(os.getcwd(), given, timeout=3.0, short_lived=True, missing="leave")
+    door = ReportDoor(quiet=words.json)
+    session = Session(os.getcwd(), given, timeout=3.0, short_lived=True, missing="leave", door=door)
     if words.fields.get("recover"):
         return _recover(session, words)
     if words.fields.get("dry_run") and not words.fields.get("fix"):
@@ -53,7 +55,6 @@ def run(words: Words) -> int:
         if words.json:
             answer("doctor", {"mended": mended}, as_json=True, ok=True)
         return YES
-    session.progress = None if words.json else progress()
     checks = _examined(session, words)
     for check in checks if not words.json else ():
         _say(check)
@@ -121,21 +122,24 @@ def _guards(session: Session, *, aloud: bool) -> list[CheckView]:
 
 def _recover(session: Session, words: Words) -> int:
     """A new database in place of a damaged one. Asks first; the old one is kept."""
-    path = opening.database_path(session.place.local, session.config.store)
-    if not path:
+    place = session.place
+    url = opening.read_pin(place.local).url or opening.configured_url(session.config.store)
+    database = database_of(url)
+    if database is None:
         message = (
             "--recover is for an SQLite file. A Redis server that lost commits starts a new epoch by itself; if a part "
             "of the workspace is missing there, restore the server's data."
         )
         raise Invalid(message)
+    path = database.path_of(place.local, url)
     checks = [check for check in _examined(session, words) if check["check"] in {"database", "pages", "record"}]
     session.close()
     if all(check["ok"] for check in checks):
         raise Invalid(f"{path} is sound; there is nothing to recover", path=path)
     if not words.fields.get("yes"):
         _ask(path, checks)
-    start, aside, agents = opening.replace_database(session.place.local, session.place.shared, path, "a\t")
-    fresh = Session(session.cwd, session.place.root, short_lived=True)
+    start, aside, agents = database.replace(opening.Opening(place.local, url, shared=place.shared), "a\t")
+    fresh = Session(session.cwd, place.root, short_lived=True)
     from dibs.operations.upkeep.recovery import RECOVERED
 
     call = fresh.identify(words.common.get("as"))
