@@ -134,14 +134,14 @@ def test_a_role_may_call_what_the_declaration_gives_it_and_nothing_else(shared: 
     token = shared.token(agent=f"the-{role}", role=role)
     fields = {field.name: _value(field) for field in operation.fields if field.required}
     reply = shared.post(operation.name.replace(" ", "/"), {**fields, **LEAST.get(operation.name, {})}, token=token)
-    may = RANKS[role] >= RANKS[operation.may]
+    may = RANKS[role] >= RANKS[operation.rank]
     refused = reply.status == 403 and "needs" in reply.json["error"]
     assert reply.status < 500
     if not may:
         assert refused, reply.json
         assert reply.json["error"]["needs"] in RANKS
         assert reply.json["error"]["role"] == role
-    elif not operation.others:
+    elif not operation.max_rank:
         assert not refused, reply.json
 
 

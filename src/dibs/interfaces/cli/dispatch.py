@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the same functions, with types
     from collections.abc import Mapping
-    from typing import Any
 
     from dibs.client.session import Session
     from dibs.interfaces.session_hooks import CommandDoor
@@ -147,22 +146,25 @@ def _ignore_signals() -> None:
         _signal.signal(number, _signal.SIG_IGN)
 
 
-def ask(operation: Operation, session: Session, call: Call, values: dict[str, object], words: parse.Words) -> Any:
+def ask(
+    operation: Operation, session: Session, call: Call, values: dict[str, object], words: parse.Words
+) -> Mapping[str, object]:
     """The answer of an operation. While it waits, a person sees the holder."""
-    if not values.get("wait"):
-        if operation.around:
-            gc.enable()
-        return session.answer(operation, call, values)
-    gc.enable()
-    if words.json:
-        return session.answer(operation, call, values)
+    waits = bool(values.get("wait"))
+    if waits or operation.around:
+        gc.enable()
+    answer: Mapping[str, object]
+    if not waits or words.json:
+        answer = session.answer(operation, call, values)
+        return answer
     from dibs.interfaces.cli import waiting
 
     shown = waiting.choose()
     try:
-        return session.answer(operation, call, values, shown.update)
+        answer = session.answer(operation, call, values, shown.update)
     finally:
         shown.close()
+    return answer
 
 
 def _exit_on_signals(session: Session) -> None:

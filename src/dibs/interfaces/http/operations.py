@@ -109,9 +109,9 @@ class Operations:
     async def _decided(self, single: SingleDecision) -> dict[str, object]:
         """One decision, in the desk's next group, which this loop may run itself; no thread waits."""
         loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[tuple[Any, Exception | None]] = loop.create_future()
+        outcome: asyncio.Future[tuple[object, Exception | None]] = loop.create_future()
 
-        def done(value: Any, error: Exception | None) -> None:
+        def done(value: object, error: Exception | None) -> None:
             if not outcome.done():
                 outcome.set_result((value, error))
 
