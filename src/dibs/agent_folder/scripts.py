@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Self
 
+    from dibs.operations.agents.answers import BootAnswer
+
 STALE_AFTER_S = 1800  # the scripts' own limit, counted from the time in the claimed file
 GATE_TIMEOUT_S = 30.0  # for another script: twenty at once need some two seconds on a busy machine
 MAX_ID_LETTERS = 120  # of a task's id
@@ -222,7 +224,7 @@ def unclear(task: str, states: list[str]) -> str:
 # --- the scripts
 
 
-def script(name: str, called: str, agent: str, words: list[str], brief: Callable[[dict[str, Any]], None]) -> int:
+def script(name: str, called: str, agent: str, words: list[str], brief: Callable[[BootAnswer], None]) -> int:
     """Do what one of the scripts did, with its arguments. `brief` prints the briefing of a boot for people."""
     try:
         if name in USAGE and not all([*words, "", ""][:2]):

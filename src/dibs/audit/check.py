@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from dibs.audit.requests import CheckRequest
     from dibs.client.session import Session
+    from dibs.operations.alerts.answers import Deliveries
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.snapshot import Snapshot
 
@@ -274,7 +275,7 @@ def record_lines(found: dict[str, Any], *, ok: bool) -> list[str]:
     return [*said, f"NOT clean: {counted(found['found'], 'finding')}, {head}"]
 
 
-def undelivered(found: dict[str, int]) -> list[str]:
+def undelivered(found: Deliveries) -> list[str]:
     """Which alerts are not delivered, in words."""
     lines = []
     if found["failed"]:

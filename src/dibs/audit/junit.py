@@ -6,12 +6,12 @@ from dibs.audit.html_text import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.audit.answers import AuditCheckView, AuditFindingView, CheckAnswer
 
 LONG = 2_000  # letters of a message
 
 
-def render(found: dict[str, Any]) -> str:
+def render(found: CheckAnswer) -> str:
     """The text of the file."""
     checks = found["checks"]
     count = {status: sum(1 for one in checks if one["status"] == status) for status in ("fail", "unknown", "n/a")}
@@ -26,7 +26,7 @@ def render(found: dict[str, Any]) -> str:
     )
 
 
-def _case(found: dict[str, Any], one: dict[str, Any]) -> str:
+def _case(found: CheckAnswer, one: AuditCheckView) -> str:
     name = safe(f"{one['number']} {one['title']}")
     begin = f'<testcase classname="dibs.check.{safe(found["workspace"])}" name="{name}">'
     message = safe(one["message"], LONG)
@@ -42,6 +42,6 @@ def _case(found: dict[str, Any], one: dict[str, Any]) -> str:
     return f"{begin}{inner}</testcase>"
 
 
-def _finding(one: dict[str, Any]) -> str:
+def _finding(one: AuditFindingView) -> str:
     events = f" (events {', '.join(map(str, one['events']))})" if one["events"] else ""
     return safe(f"{one['severity']}: {one['text']}{events}. To do: {one['remedy']}", LONG)

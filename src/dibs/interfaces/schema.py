@@ -112,7 +112,7 @@ def hints_of(answer: str) -> dict[str, Any]:
     return {**{key: hint for key, hint in hints.items() if key not in core.Page.__annotations__}, **hints}
 
 
-def is_sometimes(hint: Any) -> bool:
+def is_sometimes(hint: object) -> bool:
     """May the key of this type be missing?"""
     return get_origin(hint) is NotRequired
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.landing.answers import LandingView
 
 LOOK_S = 1.0  # between two looks of a process that waits
 PAUSE_S = 60.0  # before what failed is tried again, unchanged
@@ -38,7 +39,7 @@ def wait_for(
     onto: str = "",
     say: Callable[[str], None] | None = None,
     started: Callable[[Lander | None], None] | None = None,
-) -> dict[str, Any]:
+) -> LandingView:
     """Land, or wait until another process has; returns the landing, still queued at the timeout.
 
     `until`: on the clock since boot. `started` is told the lander that this process is, for its signals; None after.
@@ -53,7 +54,7 @@ def wait_for(
     while True:
         found = turn()
         if found["landing"]["state"] != "queued":
-            shown: dict[str, Any] = found["landing"]
+            shown: LandingView = found["landing"]
             return shown
         if found["free"] and not barred:
             lander = Lander(session, call, say=say, deadline=until, own=landing, onto=onto)
@@ -75,7 +76,8 @@ def wait_for(
                 if turn()["landing"]["state"] != "queued":
                     continue
         if clock.since_boot() >= until:
-            return dict(turn()["landing"])
+            last: LandingView = turn()["landing"]
+            return last
         who = found.get("agent", "")
         if say is not None and who and who != waited:
             waited = who

@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.audit.answers import UndoneView
     from dibs.client.session import Session
     from dibs.ledger.working_tree import Tree
     from dibs.operations.core.call import Call
@@ -63,7 +64,7 @@ class Worker:
 
     # --- a new one
 
-    def begin(self, plan: Plan) -> dict[str, Any]:
+    def begin(self, plan: Plan) -> UndoneView:
         """Take the files and write the journal."""
         files = [one for one in plan.files if not one.problem]
         os.makedirs(self.folder, 0o700, exist_ok=True)
@@ -156,14 +157,14 @@ class Worker:
                     raise Unavailable(f"{self.folder}/{name} cannot be read: {error}", path=self.folder) from None
         return found
 
-    def proceed(self, made: dict[str, Any]) -> dict[str, Any]:
+    def proceed(self, made: dict[str, Any]) -> UndoneView:
         """Go on with one of them."""
         self._take(made)
         return self.finish(made)
 
     # --- doing it
 
-    def finish(self, made: dict[str, Any]) -> dict[str, Any]:
+    def finish(self, made: dict[str, Any]) -> UndoneView:
         """Do all that is not done yet."""
         commit = ""
         if made["entries"]:

@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.workspace.config_server import ServerSettings
+
 NAME = "config.toml"
 VERSION = f"8 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
@@ -171,7 +173,7 @@ class Config:
         self.store: str = read["store"]
         self.fold: bool = read["fold"]  # does the filesystem fold case? looked at once, kept with the rest
         self.policy = Policy(**read["policy"])
-        self.server: dict[str, Any] = read["server"]  # config_server.py has the settings
+        self.server: ServerSettings = read["server"]  # config_server.py has the settings
 
     @property
     def problem(self) -> str:

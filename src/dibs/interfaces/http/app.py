@@ -95,7 +95,7 @@ class Application:
         """Routes of another part of the server. They are guarded like all."""
         self._routes[-1:-1] = routes
 
-    def _gets(self) -> dict[str, Any]:
+    def _gets(self) -> dict[str, App]:
         return {
             "/healthz": self._health,
             "/readyz": self._ready,
