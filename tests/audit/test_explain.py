@@ -339,7 +339,7 @@ def test_every_kind_of_event_has_a_sentence() -> None:
 def test_what_agents_wrote_cannot_leave_its_quotation_marks_or_move_the_cursor() -> None:
     teller = sentences.Teller({"x": "ev\x1b[2Jil\nada"})
     data = {"why": "a\nb\x1b]0;owned\x07" * 50}
-    event = {"kind": "agent.killed", "agent": "x", "subject": "y\u202e", "now": 0, "data": data}
+    event: Any = {"kind": "agent.killed", "agent": "x", "subject": "y\u202e", "now": 0, "data": data}
     text = teller.tell(event)
     assert text.isprintable()
     assert "\\u001b[2Jil\\u000aada killed y\\u202e: “a b\\u001b]0;owned\\u0007" in text
@@ -347,7 +347,7 @@ def test_what_agents_wrote_cannot_leave_its_quotation_marks_or_move_the_cursor()
 
 
 def test_an_event_of_an_unknown_kind_is_told_all_the_same() -> None:
-    event = {"kind": "new.kind", "agent": "x", "subject": "y", "now": 0, "data": {}}
+    event: Any = {"kind": "new.kind", "agent": "x", "subject": "y", "now": 0, "data": {}}
     assert sentences.Teller({}).tell(event) == "x: new.kind y."
 
 

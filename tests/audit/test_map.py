@@ -166,7 +166,8 @@ def test_a_map_too_large_to_keep_says_how_much_was_left_out(monkeypatch: pytest.
     monkeypatch.setattr(resource_map, "MAX_RESOURCES", 2)
     uses = resource_map.Uses()
     for number in range(4):
-        uses.noted({"kind": "state.set", "agent": "a", "subject": str(number), "data": {}, "seq": 1, "wall": 1})
+        event: Any = {"kind": "state.set", "agent": "a", "subject": str(number), "data": {}, "seq": 1, "wall": 1}
+        uses.noted(event)
     assert (len(uses.rows), uses.left_out) == (2, 2)
 
 

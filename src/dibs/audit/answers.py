@@ -166,31 +166,6 @@ class ExplainAnswer(TypedDict):
     missing: list[MissingView]  # numbers that could not be read, because their archive is lost, changed or elsewhere
 
 
-class FindingView(TypedDict):
-    """Something wrong with the record."""
-
-    seq: int
-    code: str
-    message: str
-
-
-class VerifyAnswer(TypedDict):
-    """Of `verify`."""
-
-    found: int  # how many; `findings` has the first of them
-    events: int
-    granted: int
-    live: int
-    token: int
-    first: int
-    last: int
-    link: str
-    archives: int  # files with earlier events, which were read first
-    elsewhere: int  # of these on other machines: not read
-    settled: int  # that cannot be read, and that a person settled (`check settle`)
-    findings: list[FindingView]
-
-
 class CheckView(TypedDict):
     """One check of `doctor`."""
 
@@ -380,23 +355,3 @@ class DoctorAnswer(TypedDict):
     failed: list[str]  # only errors
     guarded: NotRequired[list[str]]
     todo: NotRequired[list[str]]
-
-
-class RunReportAnswer(TypedDict):
-    """Of `run report`; as a text or in a file, `run`, `format` and `text` or `file`."""
-
-    run: dict[str, Any]
-    summary: NotRequired[dict[str, Any]]
-    performance: NotRequired[dict[str, Any]]
-    by_agent: NotRequired[dict[str, Any]]
-    by_task: NotRequired[dict[str, Any]]
-    errors: NotRequired[list[dict[str, Any]]]
-    warnings: NotRequired[list[dict[str, Any]]]
-    phases: NotRequired[list[dict[str, Any]]]
-    contention: NotRequired[list[dict[str, Any]]]
-    timeline: NotRequired[Any]
-    gates: NotRequired[list[dict[str, Any]]]
-    notes: NotRequired[list[str]]
-    format: NotRequired[str]
-    text: NotRequired[str]
-    file: NotRequired[str]

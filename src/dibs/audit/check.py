@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.snapshot import Snapshot
+    from dibs.verify.answers import VerifyAnswer
 
     Found = tuple[bool, str]
 
@@ -253,24 +254,24 @@ def record_of(session: Session) -> Found:
         if not one.is_settled:
             how = f"put it back, or `dibs check --settle log:archive-{one.last} --why T`"
             report.add(one.first, "archive", f"{one.path}: {why}; {how}")
-    return report.ok, "; ".join(record_lines(report.as_json(), ok=report.ok)[:SHOWN])
+    return report.ok, "; ".join(record_lines(report.as_json())[:SHOWN])
 
 
-def record_lines(found: dict[str, Any], *, ok: bool) -> list[str]:
+def record_lines(answer: VerifyAnswer) -> list[str]:
     """What `verify` found, for people."""
-    said = [f"event {finding['seq']}: {finding['code']}: {finding['message']}" for finding in found["findings"]]
-    head = f"head {found['last']}:{found['link']}"
-    if ok:
-        granted = counted(found["granted"], "claim")
-        what = f"{counted(found['events'], 'event')}, {granted} granted, {found['live']} live"
-        if found.get("archives"):
-            what += f", {counted(found['archives'], 'archive')} read"
-        if found.get("settled"):
-            what += f", {counted(found['settled'], 'archive')} lost and settled"
-        if found.get("elsewhere"):
-            what += f", {counted(found['elsewhere'], 'archive')} on other machines not read"
-        return [f"clean: {what}, highest token {found['token']}, {head}"]
-    return [*said, f"NOT clean: {counted(found['found'], 'finding')}, {head}"]
+    said = [f"event {finding['seq']}: {finding['code']}: {finding['message']}" for finding in answer["findings"]]
+    head = f"head {answer['last']}:{answer['link']}"
+    if not answer["found"]:
+        granted = counted(answer["granted"], "claim")
+        what = f"{counted(answer['events'], 'event')}, {granted} granted, {answer['live']} live"
+        if answer.get("archives"):
+            what += f", {counted(answer['archives'], 'archive')} read"
+        if answer.get("settled"):
+            what += f", {counted(answer['settled'], 'archive')} lost and settled"
+        if answer.get("elsewhere"):
+            what += f", {counted(answer['elsewhere'], 'archive')} on other machines not read"
+        return [f"clean: {what}, highest token {answer['token']}, {head}"]
+    return [*said, f"NOT clean: {counted(answer['found'], 'finding')}, {head}"]
 
 
 def undelivered(found: dict[str, int]) -> list[str]:

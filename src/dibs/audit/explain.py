@@ -43,10 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.audit.fold import Event
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Store
+    from dibs.stores.seam import LogEvent, Store
 
     Log = Store | LogReader
 
@@ -155,7 +154,7 @@ def _ever_existed(session: Session, path: Subject) -> bool:
     return bool(asks and file_history.of(session.place.top, path.id))
 
 
-def _events(log: Log) -> Iterator[Event]:
+def _events(log: Log) -> Iterator[LogEvent]:
     """The whole log, in its order."""
     after = 0
     while True:
@@ -205,7 +204,7 @@ def _explain(
     steps = list(page.steps)
     teller = sentences.Teller(_names(session, call, steps), _restorable(session, call, steps))
     told = [_shown(teller, step, mark) for step in steps]
-    passed = passed_over(session, call, whole, since_seq, session.store.head().seq) if log is whole else {"missing": []}
+    missing = passed_over(session, call, whole, since_seq, session.store.head().seq)["missing"] if log is whole else []
     return {
         "what": {"kind": subject.kind, "id": subject.id, "name": _name(teller, subject)},
         "others": subject.others,
@@ -215,7 +214,7 @@ def _explain(
         "cursor": page.count,
         "earlier": page.earlier,
         "unread": unread,
-        "missing": passed["missing"],
+        "missing": missing,
     }
 
 
@@ -391,7 +390,7 @@ def _from_git(session: Session, log: Log, subject: Subject) -> list[Step]:
     return found
 
 
-def _note_commits(subject: Subject, event: Event) -> None:
+def _note_commits(subject: Subject, event: LogEvent) -> None:
     """The commits that an event of a path names."""
     for commit in (event["data"].get("commit"), event["subject"] if event["kind"].startswith("commit.") else None):
         if isinstance(commit, str):

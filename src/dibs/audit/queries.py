@@ -14,9 +14,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.audit.answers import LogAnswer
     from dibs.audit.events import Filter
+    from dibs.audit.report_answers import RunReportAnswer
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.verify.answers import VerifyAnswer
 
 LISTED = 1_000  # events in one answer, unless it is asked for another number
 MAX_THROUGH_SERVER = 10_000  # events in one answer of a server; `after` continues
@@ -45,7 +48,7 @@ def wanted(session: Session, fields: dict[str, Any]) -> Filter:
     )  # fmt: skip
 
 
-def _log(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
+def _log(session: Session, call: Call, **fields: Any) -> LogAnswer:
     """The last events, or those after a cursor."""
     from dibs.audit import events, expected_archives
     from dibs.client import log_reader
@@ -82,21 +85,19 @@ def head_of(text: str) -> tuple[int, str] | None:
     return int(seq), link
 
 
-def _verify(session: Session, call: Call, head: str = "", live: bool = False) -> dict[str, Any]:
+def _verify(session: Session, call: Call, head: str = "", live: bool = False) -> VerifyAnswer:
     """What an independent check of the record finds."""
     from dibs.audit import expected_archives
     from dibs.verify.checker import verify_store
 
     named = None if live else expected_archives.expected(session, call)
-    found = verify_store(session.store, head_of(head), session.progress, named).as_json()
-    del found["ok"]  # `found` is 0
-    return found
+    return verify_store(session.store, head_of(head), session.progress, named).as_json()
 
 
 # --- run report
 
 
-def _run_report(session: Session, call: Call, run: str = "", format: str = "json", out: str = "") -> dict[str, Any]:
+def _run_report(session: Session, call: Call, run: str = "", format: str = "json", out: str = "") -> RunReportAnswer:
     """What a run did: as values, as a text, or in a file."""
     from dibs.audit import build
 
@@ -104,8 +105,12 @@ def _run_report(session: Session, call: Call, run: str = "", format: str = "json
     if format == "json" and not out:
         return made
     text = build.render(made, format)
-    found = {"file": build.write_out(session, out, text)} if out else {"text": text}
-    return {"run": made["run"], "format": format, **found}
+    answer: RunReportAnswer = {"run": made["run"], "format": format}
+    if out:
+        answer["file"] = build.write_out(session, out, text)
+    else:
+        answer["text"] = text
+    return answer
 
 
 LOG = Query(

@@ -21,10 +21,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.audit.fold import ClaimSpan, Event, Resource
+    from dibs.audit.fold import ClaimSpan, Resource
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.snapshot import ClaimFacts, Snapshot
+    from dibs.stores.seam import LogEvent
 
 MAX_RESOURCES = 50_000  # that are kept in memory; further ones are only counted
 MAX_DEPTH = 50
@@ -75,11 +76,11 @@ class Uses(Listener):
 
     claim_passed = claim_began
 
-    def claim_refused(self, event: Event) -> None:
+    def claim_refused(self, event: LogEvent) -> None:
         """An agent would have used it."""
         self._add_all(event["seq"], event["wall"], event["agent"], contested(event["data"]), REFUSED)
 
-    def noted(self, event: Event) -> None:
+    def noted(self, event: LogEvent) -> None:
         """A file that was changed, a document, a channel."""
         kind, name = event["kind"], event["subject"]
         if kind in WRITES:
@@ -97,7 +98,7 @@ class Uses(Listener):
             if resource[0] != "inode" and not is_task(resource):
                 self._use(seq, wall, agent, resource[1] or ".", resource[0], how)
 
-    def _add(self, event: Event, name: str, kind: str, how: str) -> None:
+    def _add(self, event: LogEvent, name: str, kind: str, how: str) -> None:
         self._use(event["seq"], event["wall"], event["agent"], name, kind, how)
 
     def _use(self, seq: int, wall: int, agent: str, name: str, kind: str, how: str) -> None:

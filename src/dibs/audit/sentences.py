@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    Event = dict[str, Any]
+    from dibs.stores.seam import LogEvent
+
 
 SHOWN = 3  # resources and agents that a sentence names; the rest is a number
 MAX_WORDS = 160  # letters of what an agent wrote
@@ -68,7 +69,7 @@ class Teller:
         self._names = names
         self._restorable = set(restorable)
 
-    def tell(self, event: Event, known: dict[str, Any] | None = None) -> str:
+    def tell(self, event: LogEvent, known: dict[str, Any] | None = None) -> str:
         """The sentence. `known` is the claim or the wait that the event's subject means, as it was then."""
         say = SENTENCES.get(event["kind"])
         if say is None:
@@ -125,7 +126,7 @@ def _short(commit: Any) -> str:
     return quotes.clean(str(commit))[:SHORT_COMMIT]
 
 
-def _after(event: Event, known: dict[str, Any]) -> str:
+def _after(event: LogEvent, known: dict[str, Any]) -> str:
     """How long it lasted."""
     return f" after {relative_times.short(event['now'] - known['now'])}" if known else ""
 
@@ -137,7 +138,7 @@ def _why(data: dict[str, Any], name: str = "why", before: str = ": ") -> str:
 # --- claims and waits
 
 
-def _granted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _granted(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     things = what(d["resources"])
     if d["via"] == "handover":
         begin = f"{t.who(e['agent'])} was handed {things}"
@@ -151,14 +152,14 @@ def _granted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
     return f"{begin} (token {d['token']}){task}{_why(d, 'reason')}."
 
 
-def _moved(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+def _moved(t: Teller, e: LogEvent, d: dict[str, Any], known: dict[str, Any]) -> str:
     things = what(known.get("resources"))
     if d["why"] == "boot":
         return f"{t.who(d['to'])} started again and keeps {things}, under token {d['token']}."
     return f"{t.who(e['agent'])} left: {things} passed to {t.who(d['to'])}."
 
 
-def _released(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+def _released(t: Teller, e: LogEvent, d: dict[str, Any], known: dict[str, Any]) -> str:
     after, things = _after(e, known), what(d.get("resources"))
     if d.get("to"):
         text = f"{t.who(e['agent'])} handed {things} over to {t.who(d['to'])}{after}."
@@ -171,7 +172,7 @@ def _released(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> 
     return f"{text} It still holds {what(d['left'])}." if d.get("left") else text
 
 
-def _ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+def _ended(t: Teller, e: LogEvent, d: dict[str, Any], known: dict[str, Any]) -> str:
     things, who = what(known.get("resources")), t.who(e["agent"])
     if d["why"] == "forced":
         return f"{t.who(d.get('by'))} took {things} away from {who}{_after(e, known)}{_why(d, 'reason')}."
@@ -179,7 +180,7 @@ def _ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str
     return form.format(who=who, what=things, after=_after(e, known))
 
 
-def _refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _refused(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     begin = f"{t.who(e['agent'])} was refused {what(d.get('resources') or [e['subject']])}"
     blockers = [one for one in d.get("blockers") or () if isinstance(one, dict)]
     if d["code"] == "deadlock":
@@ -194,16 +195,16 @@ def _refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
     return f"{begin}: {t.who(first.get('agent'))} {state} {thing}{_why(first, 'reason')}{more}."
 
 
-def _queued(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _queued(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     return f"{t.who(e['agent'])} began to wait for {what(d['resources'])}."
 
 
-def _wait_ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+def _wait_ended(t: Teller, e: LogEvent, d: dict[str, Any], known: dict[str, Any]) -> str:
     form = WAITS.get(d["why"], "{who} no longer waits for {what}{after}.")
     return form.format(who=t.who(e["agent"]), what=what(known.get("resources")), after=_after(e, known))
 
 
-def _interest_ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+def _interest_ended(t: Teller, e: LogEvent, d: dict[str, Any], known: dict[str, Any]) -> str:
     things = what(known.get("resources"))
     if d["why"] == "served":
         return f"{t.who(e['agent'])} was told that {things} is free."
@@ -213,48 +214,48 @@ def _interest_ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any
 # --- edits and commits
 
 
-def _edit_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _edit_refused(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
     return f"{t.who(e['agent'])} was refused an edit of {text_of(e['subject'])}: {why}."
 
 
-def _violated(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _violated(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     path = text_of(e["subject"])
     text = f"{t.who(e['agent'])} changed {path} although {t.who(d['holder'])} held it or had unfinished work in it."
     return text + t.back(d["id"], d["was"])
 
 
-def _unattributed(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _unattributed(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     path = text_of(e["subject"])
     by = who_did_it(d["grade"], [t.who(one) for one in d.get("suspects", ())])
     holder = f"{t.who(d['holder'])} held or had unfinished work in"
     return f"{path}, which {holder}, was changed; {by}.{t.back(d['id'], d['was'])}"
 
 
-def _taken(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _taken(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     text = f"{t.who(e['agent'])} continued {text_of(e['subject'])}, in which {t.who(d['holder'])} had unfinished work."
     return text + t.back(d["id"], d["was"])
 
 
-def _doubted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _doubted(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     others = f", while {t.all(d['suspects'])} was at work too" if d.get("suspects") else ""
     text = f"{text_of(e['subject'])} changed, probably by a command of {t.who(e['agent'])}{others}."
     return text + t.back(d["id"], d["was"])
 
 
-def _restored(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _restored(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     undo = t.back(d["undo"], d["was"]) if d.get("undo") else ""
     return (
         f"{t.who(e['agent'])} restored {text_of(e['subject'])} as it was before change {quotes.clean(d['id'])}.{undo}"
     )
 
 
-def _commit_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _commit_refused(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
     return f"{t.who(e['agent'])} was refused a commit of {what(d['paths'])}: {why}."
 
 
-def _unverified(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _unverified(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     held = f", with {what(d['paths'])}, which {t.all(d['holders'])} held" if d.get("holders") else ""
     return f"{t.who(e['agent'])} committed {_short(e['subject'])} {HOW_PAST.get(d['how'], '')}{held}."
 
@@ -262,12 +263,12 @@ def _unverified(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> st
 # --- tasks
 
 
-def _task_added(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _task_added(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     after = f" It waits for {some([quotes.clean(one) for one in d['after']])}." if d.get("after") else ""
     return f"{t.who(e['agent'])} added task {quotes.clean(e['subject'])}: {said(d['title'])}.{after}"
 
 
-def _task_moved(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+def _task_moved(t: Teller, e: LogEvent, d: dict[str, Any], known: dict[str, Any]) -> str:
     task, who, to = quotes.clean(e["subject"]), t.who(e["agent"]), d["to"]
     if to == "executing":
         return f"{who} began task {task} (token {d.get('token')})."
@@ -285,11 +286,11 @@ def _task_moved(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -
     return f"{who} moved task {task} from {quotes.clean(d['from'])} to {quotes.clean(to)}{after}{_why(d)}."
 
 
-def _tasks_forgotten(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _tasks_forgotten(_t: Teller, _e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     return f"dibs removed the records of finished tasks: {some([quotes.clean(str(one)) for one in d['tasks']])}."
 
 
-def _assigned(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _assigned(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     how = "" if d.get("strategy") in {None, "direct"} else f" (by {quotes.clean(d['strategy'])})"
     return f"Task {quotes.clean(e['subject'])} was assigned to {t.who(d['to'])} by {t.who(e['agent'])}{how}."
 
@@ -297,16 +298,16 @@ def _assigned(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
 # --- agents
 
 
-def _killed(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _killed(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     return f"{t.who(e['agent'])} killed {t.who(e['subject'])}{_why(d)}."
 
 
-def _posted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _posted(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     kind = f" ({quotes.clean(d['type'])})" if d.get("type") else ""
     return f"{t.who(e['agent'])} sent {t.who(e['subject'])} message {quotes.clean(d['id'])}{kind}."
 
 
-def _call_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _call_refused(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     if d["code"] == "not_found":  # of a release or a renewal
         return f"{t.who(e['agent'])} could not give back or renew {quotes.clean(e['subject'])}: it did not hold it."
     needs = f" (it takes the rank {quotes.clean(d['needs'])})" if d.get("needs") else ""
@@ -314,24 +315,24 @@ def _call_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> 
     return f"{t.who(e['agent'])} was refused {quotes.clean(e['subject'])}: {why}{needs}."
 
 
-def _state_set(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _state_set(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     verb = "deleted" if d.get("deleted") else "wrote"
     return f"{t.who(e['agent'])} {verb} the state {quotes.clean(e['subject'])} (version {d['version']})."
 
 
-def _deploy_started(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _deploy_started(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     """The start, with what was left out on purpose."""
     back = ", as a rollback" if d.get("rollback") else ""
     unsynced = ", without a comparison with the remote" if d.get("unsynced") else ""
     return f"{t.who(e['agent'])} began to deploy {_short(d['commit'])} to {quotes.clean(e['subject'])}{back}{unsynced}."
 
 
-def _deploy_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _deploy_refused(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     why = DEPLOY_REFUSALS.get(d["code"]) or REFUSALS.get(d["code"], quotes.clean(d["code"]))
     return f"{t.who(e['agent'])} was refused a deploy to {quotes.clean(e['subject'])}: {why}."
 
 
-def _deploy_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _deploy_finished(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     results = {
         "ok": "and its verification passed", "failed": f"and it failed (exit code {d.get('exit')})",
         "unverified": "and its verification failed", "unchecked": "without a verification",
@@ -342,13 +343,13 @@ def _deploy_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) 
     return f"{t.who(e['agent'])} deployed {_short(d['commit'])} to {quotes.clean(e['subject'])}, {end}.{lost}"
 
 
-def _alert(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _alert(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     about = f" about {what(d['resources']) if d.get('resources') else text_of(d.get('about', ''))}"
     of = f", of {t.who(e['agent'])}" if e["agent"] else ""
     return f"dibs raised alert {quotes.clean(e['subject'])} ({quotes.clean(d['what'])}, {d['severity']}){about}{of}."
 
 
-def _decided(_t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _decided(_t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     end = f"decided for {said(d['option'])}" if d["outcome"] == "decided" else f"ended {quotes.clean(d['outcome'])}"
     return f"Vote {quotes.clean(e['subject'])} {end}."
 
@@ -356,11 +357,11 @@ def _decided(_t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
 # --- working trees and branches
 
 
-def _radar_found(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _radar_found(_t: Teller, _e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     return f"{_sides(d)} would conflict if they were merged: {what(d['files'])}."
 
 
-def _radar_cleared(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _radar_cleared(_t: Teller, _e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     return f"{_sides(d)} would no longer conflict."
 
 
@@ -371,19 +372,19 @@ def _sides(data: dict[str, Any]) -> str:
 # --- undo
 
 
-def _undo_started(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _undo_started(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     things = f"{what(d['paths'])}{_more(d)}"
     return f"{t.who(e['agent'])} began to undo what {t.all(d['of'])} changed in {things}."
 
 
-def _undo_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _undo_finished(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     commit = f", in commit {_short(d['commit'])}" if d.get("commit") else ""
     left = f" {counted(d['conflicts'], 'file')} with conflicts to settle." if d.get("conflicts") else ""
     text = f"{t.who(e['agent'])} undid what {t.all(d['of'])} changed in {counted(d['restored'], 'file')}{commit}.{left}"
     return f"{text} `dibs undo {quotes.clean(quoted(e['subject']))}` takes that back."
 
 
-def _undo_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _undo_refused(t: Teller, e: LogEvent, d: dict[str, Any], _: dict[str, Any]) -> str:
     why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
     return f"{t.who(e['agent'])} was refused an undo of what {t.all(d['of'])} changed: {why}."
 
@@ -396,10 +397,10 @@ def _more(d: dict[str, Any]) -> str:
 # --- the rest, each a form with the agent and the subject
 
 
-def _form(form: str) -> Callable[[Teller, Event, dict[str, Any], dict[str, Any]], str]:
+def _form(form: str) -> Callable[[Teller, LogEvent, dict[str, Any], dict[str, Any]], str]:
     """A sentence with the agent ({who}), the subject ({what}) or the agent that it names ({whom}), and data."""
 
-    def say(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+    def say(t: Teller, e: LogEvent, d: dict[str, Any], known: dict[str, Any]) -> str:
         given = {name: quotes.clean(str(value)) for name, value in d.items()}
         parts = _Parts(
             given,
@@ -429,7 +430,7 @@ class _Parts(dict[str, str]):
         return ""
 
 
-SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], str]] = {
+SENTENCES: dict[str, Callable[[Teller, LogEvent, dict[str, Any], dict[str, Any]], str]] = {
     "claim.granted": _granted, "claim.moved": _moved, "claim.released": _released, "claim.ended": _ended,
     "claim.refused": _refused, "claim.renewed": _form("{who} renewed its claim on {things}."),
     "claim.committed": _form("{who} committed {things} ({commit}) and keeps its claim."),

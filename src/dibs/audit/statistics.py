@@ -43,9 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.audit.fold import ClaimSpan, Event, Resource, Span, TaskSpan
+    from dibs.audit.fold import ClaimSpan, Resource, Span, TaskSpan
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.stores.seam import LogEvent
 
 SINCE = "24h"
 BUCKETS = 24
@@ -109,7 +110,7 @@ class Refusal:
 
     __slots__ = ("agent", "names", "now", "obstacles", "resources")
 
-    def __init__(self, event: Event, obstacles: set[str], names: list[str]) -> None:
+    def __init__(self, event: LogEvent, obstacles: set[str], names: list[str]) -> None:
         self.now, self.agent, self.obstacles = event["now"], event["agent"], obstacles  # ids of claims in its way
         self.resources, self.names = event["data"]["resources"], names
 
@@ -161,7 +162,7 @@ class Figures(Listener):
 
     # --- tasks
 
-    def noted(self, event: Event) -> None:
+    def noted(self, event: LogEvent) -> None:
         """A task that no agent had was cancelled."""
         data = event["data"]
         if data.get("to") == "cancelled" and data["from"] != "executing":
@@ -195,7 +196,7 @@ class Figures(Listener):
         """An agent holds a claim."""
         self._held.setdefault(span.agent, {})[span.id] = span
 
-    def claim_reduced(self, span: ClaimSpan, event: Event) -> None:
+    def claim_reduced(self, span: ClaimSpan, event: LogEvent) -> None:
         """A part of it is free."""
         self._freed(event["now"], span.id, span.held)
 
@@ -224,7 +225,7 @@ class Figures(Listener):
         for contention in self._contentions(named(span.resources, tasks=False)):
             contention.add_wait(span)
 
-    def claim_refused(self, event: Event) -> None:
+    def claim_refused(self, event: LogEvent) -> None:
         """A claim was refused: where, and perhaps for a moment only."""
         self._refused_in = event["commit"]
         if event["wall"] < self.since:
@@ -239,14 +240,14 @@ class Figures(Listener):
         if data.get("code") == "held" and len(self._pending) < MAX_PENDING:
             self._suspect(event, data, names)
 
-    def call_refused(self, event: Event) -> None:
+    def call_refused(self, event: LogEvent) -> None:
         """Another call was refused; what a guard says of a claim refused in the same commit is the same refusal."""
         if event["commit"] != self._refused_in:
             self._count(event["wall"], event["agent"], "refused")
         if event["wall"] >= self.since:
             self.refusals[event["kind"].partition(".")[0]] += 1
 
-    def _suspect(self, event: Event, data: dict[str, Any], names: list[str]) -> None:
+    def _suspect(self, event: LogEvent, data: dict[str, Any], names: list[str]) -> None:
         """Which claims were in the way? If one of them is not known, nothing can be said."""
         obstacles: set[str] = set()
         for agent in {blocker["agent"] for blocker in data["blockers"]}:

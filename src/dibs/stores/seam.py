@@ -76,6 +76,19 @@ if TYPE_CHECKING:
     Page = tuple[Sequence[Range], list[tuple[str, str]], bool]  # ranges, keys with their JSON texts, are there more?
     Outcome = tuple[Any, "Exception | None"]  # what a function returned, and None; or None, and what it raised
 
+    class LogEvent(TypedDict):
+        """An event for people and programs: its body opened, with its place in the log."""
+
+        kind: str
+        agent: str
+        subject: str
+        data: Json  # the `events.py` of each room of operations/ has its type, by kind
+        seq: int
+        commit: int
+        now: int  # ms, of the store's clock
+        wall: int  # ms, of the wall clock
+        link: str
+
     class Transaction(Protocol):
         """What an operation may do. All reads see the transaction's own writes."""
 
@@ -557,8 +570,8 @@ def walk(tx: Transaction, prefix: str, page: int = FETCH_LIMIT) -> Iterator[Row]
         low = fetched.rows[-1][0] + AFTER_KEY
 
 
-def read_event(event: Event) -> dict[str, Any]:
+def read_event(event: Event) -> LogEvent:
     """An event for people and programs: the body opened and the placeholder filled in."""
-    opened: dict[str, Any] = jsontext.decode(event.body.replace(COMMIT_TEXT, str(event.commit)))
-    opened.update(seq=event.seq, commit=event.commit, now=event.now, wall=event.wall, link=event.link)
+    opened: LogEvent = jsontext.decode(event.body.replace(COMMIT_TEXT, str(event.commit)))
+    opened.update({"seq": event.seq, "commit": event.commit, "now": event.now, "wall": event.wall, "link": event.link})
     return opened

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.interfaces.cli.parse import Words
+    from dibs.verify.answers import VerifyAnswer
 
 
 def run(words: Words) -> int:
@@ -23,7 +24,7 @@ def run(words: Words) -> int:
     if "archive" in words.fields:
         found = _archives(words)
         if words.json:
-            return finish(operation, found, words)
+            return finish(operation, {**found}, words)
         return _say(found)
     session, call, values = read(operation, words)
     session.progress = None if words.json else progress()
@@ -33,7 +34,7 @@ def run(words: Words) -> int:
     return _say(found)
 
 
-def _archives(words: Words) -> dict[str, Any]:
+def _archives(words: Words) -> VerifyAnswer:
     """Archives by themselves: no workspace and no store is opened."""
     import os
 
@@ -51,15 +52,13 @@ def _archives(words: Words) -> dict[str, Any]:
         if not paths:
             raise Invalid(f"archive: there is no archive (*.jsonl.gz) in {given}", field="archive")
     head = head_of(words.fields.get("head", ""))
-    found = verify_archives(paths, head, None if words.json else progress()).as_json()
-    del found["ok"]
-    return found
+    return verify_archives(paths, head, None if words.json else progress()).as_json()
 
 
-def _say(found: dict[str, Any]) -> int:
+def _say(found: VerifyAnswer) -> int:
     from dibs.audit.check import record_lines
 
-    sys.stdout.write("".join(f"{line}\n" for line in record_lines(found, ok=not found["found"])))
+    sys.stdout.write("".join(f"{line}\n" for line in record_lines(found)))
     return NO if found["found"] else YES
 
 
