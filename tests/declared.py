@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, is_typeddict
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from dibs.client import catalogue
 from dibs.errors import ERRORS, DibsError
@@ -93,16 +93,17 @@ def error_hints(code: str) -> dict[str, Any]:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    return schema.hints_of(kind.__name__)
+    names = None if kind.__module__.endswith(".events") else schema.TYPES  # answers name types of other rooms
+    return get_type_hints(kind, None, names, include_extras=True)
 
 
 def _hold(value: Any, hint: Any, where: str) -> None:
-    wrong = _checks(hint)(value)
+    wrong = checks(hint)(value)
     assert not wrong, f"{where}{wrong}"
 
 
 @cache
-def _checks(hint: Any) -> Callable[[Any], str]:
+def checks(hint: Any) -> Callable[[Any], str]:
     """What says what is wrong with a value of this type, "" if nothing; made once for each type."""
     kind, parts = get_origin(hint), get_args(hint)
     if hint is Any:
@@ -126,7 +127,7 @@ def _checks_object(hint: Any) -> Callable[[Any], str]:
 
     def check(value: Any) -> str:
         if not known:
-            known.update({key: _checks(schema.plain(one)) for key, one in _hints(hint).items()})
+            known.update({key: checks(schema.plain(one)) for key, one in _hints(hint).items()})
         if not isinstance(value, dict):
             return f": {value!r} is no {hint.__name__}"
         for key, one in value.items():
@@ -142,7 +143,7 @@ def _checks_object(hint: Any) -> Callable[[Any], str]:
 
 
 def _checks_all(kind: type, items: Callable[[Any], Iterable[tuple[Any, Any]]], part: Any) -> Callable[[Any], str]:
-    check = _checks(part)
+    check = checks(part)
 
     def check_all(value: Any) -> str:
         if not isinstance(value, kind):
@@ -157,14 +158,14 @@ def _checks_all(kind: type, items: Callable[[Any], Iterable[tuple[Any, Any]]], p
 
 
 def _checks_union(parts: tuple[Any, ...]) -> Callable[[Any], str]:
-    checks = [_checks(part) for part in parts if part is not NoneType]
+    choices = [checks(part) for part in parts if part is not NoneType]
 
     def check(value: Any) -> str:
         if value is None:
             return "" if NoneType in parts else " is null"
         wrong = []
-        for one in checks:
-            wrong.append(one(value))
+        for choice in choices:
+            wrong.append(choice(value))
             if not wrong[-1]:
                 return ""
         return "; ".join(wrong)

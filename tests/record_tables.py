@@ -1,26 +1,28 @@
-"""Holds what operations write to the tables of event kinds and of keys (operations/core/events.py, keys.py).
+"""Holds what operations write to the definitions of events and keys (operations/*/events.py, records.py).
 
-`hold` puts itself in the way of every engine's `append` and `put` in this process. A kind that is not in the table,
-data under a name that its row does not mention, or a key of no known form fails the test that wrote it.
+`hold` puts itself in the way of every engine's `append` and `put` in this process. A kind that is not defined, data
+that is not of its kind's type, or a key of no known form fails the test that wrote it.
 """
 
 from __future__ import annotations
 
-import re
+import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dibs.operations.core import events, keys
 from dibs.stores import seam
 from dibs.stores.redis.transaction import RedisTransaction
 from dibs.testing.memory import MemoryTransaction
+from tests import declared
+from tools.event_definitions import events
+from tools.key_definitions import keys
 
 if TYPE_CHECKING:
     import pytest
 
-NAMES = {
-    kind: set(re.findall(r"[a-z0-9_]+", " ".join(re.findall(r"`([^`]*)`", row[2]))))
-    for kind, row in events.KINDS.items()
+TYPES: dict[str, Any] = {
+    event.kind: getattr(importlib.import_module(f"dibs.operations.{event.room}.events"), event.type)
+    for event in events()
 }
 
 
@@ -32,25 +34,20 @@ def prefix_of(key: str) -> str:
     return first[0] if ":" in first or first == "nNAME" else first
 
 
-PREFIXES = {prefix_of(form) for form in keys.KEYS}
-ANY = "event.emitted"  # its data is the agent's
+PREFIXES = {prefix_of(key.form) for key in keys()}
 
 
 def wrong_event(kind: str, data: dict[str, Any]) -> str:
-    """What the table has against an event; "" if nothing."""
-    if kind not in events.KINDS:
-        return f"{kind} is no kind of event; operations/core/events.py has them all"
-    strange = set(data) - NAMES[kind] - {"request"}
-    return (
-        f"the row of {kind} in operations/core/events.py does not mention {', '.join(sorted(strange))}"
-        if strange
-        else ""
-    )
+    """What the definitions have against an event; "" if nothing."""
+    if kind not in TYPES:
+        return f"{kind} is not defined; each room has its kinds of events in its events.py"
+    wrong = declared.checks(TYPES[kind])(data)
+    return f"{kind}{wrong}" if wrong else ""
 
 
 def wrong_key(key: str) -> str:
-    """What the table has against a key; "" if nothing."""
-    return "" if prefix_of(key) in PREFIXES else f"{key!r} is no key; operations/core/keys.py has them all"
+    """What the definitions have against a key; "" if nothing."""
+    return "" if prefix_of(key) in PREFIXES else f"{key!r} is not defined; each room has its keys in its records.py"
 
 
 def _from_an_operation() -> bool:

@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "machine": MACHINE,
     "stores": ("dibs.stores", *MACHINE),
     "testing": ("dibs.testing", "dibs.stores", *MACHINE),
-    "ledger.state": ("dibs.operations.core.call", *COMMON),  # pure, as operations are
+    "ledger.state": ("dibs.ledger.attribution", "dibs.operations.core.call", *COMMON),  # pure, as operations are
     "ledger.attribution": ("dibs.ledger.state", "dibs.operations.core.call", *COMMON),  # the same
     "operations": ("dibs.operations", "dibs.ledger.state", "dibs.stores.seam", *COMMON),
     "verify": ("dibs.verify", "dibs.stores", *MACHINE),

@@ -5,7 +5,8 @@
 know of all of them), `workspace/hook_dialects.py` (what the launcher says to each of them), `plugins/claude` (the hooks
 and the manifest of the Claude Code plugin, and the marketplace that has it), `operations/core/answer_keys.py` (the keys
 of each answer, for help and docstrings), `interfaces/python/methods.pyi`, `aio_methods.pyi` and `workers/calls.pyi`
-(the types of the Python API's methods; stubs.py), `docs/CLI.md`, `docs/ROLES.md` (who may what), the tables of records
+(the types of the Python API's methods; stubs.py), `operations/core/event_kinds.py` (the kinds of events, which
+`operations/*/events.py` define), `docs/CLI.md`, `docs/ROLES.md` (who may what), the tables of records
 and events in `docs/ARCHITECTURE.md` and the table of kinds in `docs/ALERTS.md`. A test fails when one of them is out of
 date.
 """
@@ -22,15 +23,17 @@ from dibs.client import catalogue
 from dibs.interfaces import schema
 from dibs.interfaces.agents import make_index
 from dibs.operations.alerts import kinds as alert_table
-from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
 from dibs.operations.core.answer_keys import KEYS
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import RANKS
 from tools import claude_plugin, stubs
+from tools.event_definitions import events
+from tools.key_definitions import keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 
@@ -159,6 +162,24 @@ def _keys_of(answer: str) -> str:
     return ", ".join(always) + (f"; sometimes {', '.join(sometimes)}" if sometimes else "")
 
 
+def event_kinds() -> str:
+    """The text of operations/core/event_kinds.py."""
+    kinds = sorted(event.kind for event in events())
+    families = dict.fromkeys(f"{kind.partition('.')[0]}." for kind in kinds)
+    return (
+        '"""The kinds of dibs\' own events. Made by `make generate` from operations/*/events.py, whose import is '
+        f'dear."""\n\n'
+        f"KINDS = frozenset((\n{_rows(kinds)}))  # fmt: skip\n"
+        f"FAMILIES = (\n{_rows(families)})  # fmt: skip\n"
+    )
+
+
+def _rows(words: Iterable[str]) -> str:
+    """Quoted words, as many in a line as fit."""
+    lines = wrap(", ".join(f'"{word}"' for word in words), COLUMNS - 5, break_on_hyphens=False)
+    return "".join(f"    {line.rstrip(',')},\n" for line in lines)
+
+
 PAGE_WIDTH = 100  # columns of a help text in the document
 
 
@@ -205,12 +226,15 @@ def page() -> str:
 
 def tables(page: str) -> str:
     """docs/ARCHITECTURE.md with its tables of records and events made anew, between their markers."""
-    records = ["| key | record | room | index 1 | index 2 |\n| --- | --- | --- | --- | --- |\n"]
-    for form, (room, what, one, two) in keys.KEYS.items():
-        records.append(f"| `{form}` | {what} | {room} | {one} | {two} |\n")
-    kinds = ["| kind | what happened | subject | data |\n| --- | --- | --- | --- |\n"]
-    for kind, (subject, means, data) in events.KINDS.items():
-        kinds.append(f"| `{kind}` | {means} | {subject} | {data} |\n")
+    records = ["| key | record | type | room | index 1 | index 2 |\n| --- | --- | --- | --- | --- | --- |\n"]
+    for key in keys():
+        entries = [", ".join(f"`{entry}`" for entry in entries) for entries in (key.first, key.second)]
+        type_ = f"`{key.type}`" if key.type else ""
+        records.append(f"| `{key.form}` | {key.what} | {type_} | {key.room} | {' | '.join(entries)} |\n")
+    kinds = ["| kind | what happened | subject | data | room |\n| --- | --- | --- | --- | --- |\n"]
+    kinds += [
+        f"| `{event.kind}` | {event.meaning} | {event.subject} | {event.data} | {event.room} |\n" for event in events()
+    ]
     return with_table(with_table(page, "records", records), "events", kinds)
 
 
@@ -252,6 +276,7 @@ def files() -> dict[str, str]:
     return {
         "src/dibs/interfaces/cli/index.py": made,
         "src/dibs/operations/core/index.py": index(),
+        "src/dibs/operations/core/event_kinds.py": event_kinds(),
         "src/dibs/operations/core/answer_keys.py": answer_table(KEYS),
         "src/dibs/interfaces/python/methods.pyi": stubs.methods(),
         "src/dibs/interfaces/python/aio_methods.pyi": stubs.aio_methods(),

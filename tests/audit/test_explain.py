@@ -13,7 +13,7 @@ from dibs.audit import explain, sentences
 from dibs.client import catalogue
 from dibs.errors import DibsError, NotFound
 from dibs.operations.core.call import Call
-from dibs.operations.core.events import KINDS
+from dibs.operations.core.event_kinds import KINDS
 from dibs.operations.core.policy import Policy
 from dibs.operations.guards import commit_guard, restores, undo
 from dibs.operations.guards.edit_guard import OLDER

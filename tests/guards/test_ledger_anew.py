@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.ledger import contents, ledger_files, working_tree
+from dibs.ledger import compaction, contents, ledger_files, working_tree
 from dibs.ledger.state import MAX_OBSOLETE_LINES
 from dibs.workspace import location
 from tests.interfaces.repository import Repository
@@ -31,6 +31,6 @@ def test_an_agent_knows_what_it_wrote_although_the_ledger_was_written_anew_while
     place = location.find(str(repo.folder), None)
     tree, another = working_tree.of(place), working_tree.of(place)
     tree.look(["new.py"])
-    assert ledger_files.replace(another.folder, another.state.shorter(another.now), another._known)
+    assert ledger_files.replace(another.folder, compaction.without_obsolete(another.state, another.now), another._known)
     assert [(change.path, change.actor) for change in tree.write()] == [("new.py", "ada")]
     assert ledger_files.Seen(tree.folder, "ada").last("new.py") == contents.blob_id(b"ada's\n")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dibs
-from dibs.ledger import ledger_files
+from dibs.ledger import compaction, ledger_files
 from dibs.ledger.working_tree import Tree
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def test_what_an_agent_added_to_a_persons_unread_change_is_not_dropped_with_it(
     ada.bash(command)
     ada.bash(command)
     tree = Tree(str(repo.folder), str(repo.private))
-    assert ledger_files.replace(tree.folder, tree.state.lines(tree.now), tree._known)  # it is compacted
+    assert ledger_files.replace(tree.folder, compaction.compacted(tree.state, tree.now), tree._known)  # it is compacted
     assert "b.py" in ada.may_run("git checkout .").refusal
     assert "b.py" in ada.may_run("git checkout -- b.py").refusal
     ada.read("b.py")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dibs.ledger import ledger_files
+from dibs.ledger import ledger_files, state
 from dibs.ledger.ledger_files import Seen
 
 ODD = [
@@ -255,3 +255,10 @@ def test_a_sign_of_life_is_due_until_it_was_given_and_again_after_some_minutes_o
         assert ledger_files.is_due(str(tmp_path), "a/b")
     ledger_files.heard(str(tmp_path), "a/b")
     assert not ledger_files.is_due(str(tmp_path), "a/b")
+
+
+def test_the_look_of_a_read_is_the_line_that_any_other_look_leaves(tmp_path: Path) -> None:
+    ledger_files.note_look(str(tmp_path), (5, 7), "c1", "1:2:3:4", "a b")
+    assert [state.look_line(state.stamp(5, 7), "c1", "1:2:3:4", "a b")] == [
+        tuple(row) for row in ledger_files.load(str(tmp_path))[0]
+    ]

@@ -16,7 +16,7 @@ WIDE = "tests/operations/claims/test_wide_claims.py"
 ROWS = (
     ("grants._refresh", "always if BY_HAND",
      "tests/operations/guards/test_changes.py::test_a_restore_leaves_the_reason_that_the_agent_gave"),
-    ("blocker", "never if _is_dead",
+    ("views.blocker", "never if _is_dead",
      f"{ALERTS}::test_what_a_dead_agent_still_holds_is_freed_by_its_alerts_remedy_and_a_refusal_says_that_it_is_dead"),
     ("tokens._ask", "drop call leave_interest",
      "tests/operations/claims/test_claims.py::test_an_agent_that_asked_is_told_when_it_is_free"),
@@ -34,7 +34,7 @@ ROWS = (
     ("force", "drop call serve", "tests/operations/claims/test_forcing.py::test_whoever_waits_comes_next"),
     ("forced_release._in_the_way", "drop operand WATCH",
      "tests/operations/claims/test_forcing.py::test_whatever_stands_in_the_way_is_void_and_what_only_watches_stays"),
-    ("forced_release._keep", "drop call keep",
+    ("forced_release._keep", "drop call put_kept",
      "tests/operations/claims/test_forcing.py::test_what_was_saved_of_the_holders_files_can_be_restored"),
     # an interrupted call leaves nothing behind, and loses nothing that its agent knows of
     ("waiters._withdraw", "drop call drop_waiter",

@@ -50,7 +50,7 @@ ROWS = (
     ("is_abandoned", "never return ABANDONED_MS",
      f"{BACKLOG}::test_whoever_takes_a_task_goes_on_with_a_job_that_was_abandoned"),
     ("is_abandoned", "always return ABANDONED_MS", f"{BACKLOG}::test_a_job_in_hand_is_left_to_whoever_has_it"),
-    ("long_jobs._put", "drop call put", f"{BACKLOG}::test_a_tree_is_called_off_in_steps_and_the_answer_counts_all"),
+    ("long_jobs._put", "drop call put_job", f"{BACKLOG}::test_a_tree_is_called_off_in_steps_and_the_answer_counts_all"),
     ("paging.read", "never if MAX_ROWS_READ",
      f"{LISTINGS}::test_a_page_that_has_looked_at_many_rows_in_vain_says_that_there_is_more"),
     ("call.related", "replace boolop startswith -> $1.0($0.1) or $2.0($0.0)",

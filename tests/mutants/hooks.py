@@ -30,7 +30,7 @@ ROWS = (
     ("hook._refuse", "drop call put",
      f"{KILLED}::test_a_kill_by_another_machine_counts_here_after_ten_seconds_at_most"),
     ("refuse_killed", "drop call remove", f"{KILLED}::test_a_mark_without_a_kill_costs_one_question_and_is_gone"),
-    ("is_left", "replace subscript rpartition -> ''",
+    ("stop_marks.is_left", "replace subscript rpartition -> ''",
      f"{KILLED}::test_the_subagents_of_a_killed_agent_are_refused_too"),
     ("stops.mark", "replace set name -> {$0}",
      f"{KILLED}::test_an_agent_that_is_killed_under_its_name_or_another_id_is_refused_by_its_own_id"),

@@ -63,7 +63,7 @@ ROWS = (
     ("_make_known", "drop assign beneath if is_end_of", HERE),
     # reports
     ("changes.tell", "drop call _bind", REPORT),
-    ("kept_contents.keep", "drop assign place", REPORT),
+    ("guards.records.put_kept", "drop assign place", REPORT),
     ("changes._post", "replace attribute voice -> 'dibs'", REPORT),
     ("lifecycle._new", "never if containing assign name_of", REPORT),
     ("_Reader._tree", "drop operand _place", REPORT),
@@ -85,7 +85,7 @@ ROWS = (
      f"{LINK}::test_a_commit_that_a_caller_names_is_no_option_of_git_and_no_two_words"),
     ("deploy_guard.resource_of", "never if isprintable", f"{LINK}::test_a_target_is_one_line"),
     # files of the server
-    ("restores._restorable", "drop operand is_here", REPORT),
+    ("restores._restorable", "drop operand place_of", REPORT),
     ("FarHalf.answer", "drop operand writes", FORGED),
     ("_check_path", "drop operand git", f"{RESTORE}[.GIT/hooks/pre-commit]"),
     ("restores._restore", "replace name _check_path #2 -> str", f"{RESTORE}[way/pre-commit]"),

@@ -118,7 +118,7 @@ ROWS = (
     # an interrupt at any bytecode
     ("Turns._wait", "never if ended",
      f"{INTERRUPTS}::test_a_turn_whose_thread_ended_without_giving_it_back_is_taken_by_the_next"),
-    ("ended", "never if frame",
+    ("_Turn.ended", "never if frame",
      f"{INTERRUPTS}::test_threads_take_turns_and_one_that_is_inside_is_waited_for_and_not_pushed_aside"),
     ("Turns._wait", "never if _nested",
      f"{INTERRUPTS}::test_a_call_inside_a_call_of_the_same_thread_is_refused_at_once_and_harms_neither"),

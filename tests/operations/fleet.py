@@ -24,6 +24,7 @@ from tests.canonical import canonical
 
 if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
+    from dibs.operations.guards.edit_guard import Knowledge
     from dibs.stores.seam import LogEvent, Transaction
 
 WALL = 1_700_000_000_000
@@ -61,7 +62,7 @@ def guards(**settings: Any) -> dict[str, Any]:
 
 def item(
     name: str, *, ignored: bool = False, blob: str = "b0", changed: str | None = None, alias: str = "",
-    inside: Any = (), facts: dict[str, Any] | None = None,
+    inside: Any = (), facts: Knowledge | None = None,
 ) -> Any:  # fmt: skip
     """A file as the door of the edit guard brings it; `changed` is who changed it since the agent last saw it."""
     if changed is not None:
@@ -71,7 +72,7 @@ def item(
 
 def known(
     how: str, author: str = "", *, owners: Any = (), merges: bool = False, since: bool = False, disputed: bool = False
-) -> dict[str, Any]:
+) -> Knowledge:
     """What the ledger says of a file: what the agent knows of it, who made what is there, whose unfinished work."""
     return {
         "merges": merges, "known": how, "author": author, "owners": list(owners), "since": since, "disputed": disputed,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from dibs.ledger import attribution
-from dibs.ledger.state import CLOSED, GITTED, MISSING, NAMED, OPEN, SECOND_NS, WHOLE, State
+from dibs.ledger import attribution, state
+from dibs.ledger.state import MISSING, SECOND_NS, WHOLE, State
+from dibs.ledger.working_tree import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,8 +57,7 @@ class Book:
     ) -> str:
         """A call begins; its id."""
         call = call or f"{agent}-{next(self._ids)}"
-        kind = OPEN if is_open else CLOSED
-        self.write(("O", stamp(at), call, agent, kind, "1" if left else "", str(diary), ""))
+        self.write(state.call_line(stamp(at), call, agent, is_open=is_open, left=left, diary=diary))
         return call
 
     def edit(self, agent: str, at: float, path: str = "x", how: str = WHOLE, expected: str = "") -> str:
@@ -68,27 +68,27 @@ class Book:
 
     def name(self, call: str, path: str = "x", how: str = WHOLE, expected: str = "") -> None:
         """The call names a path."""
-        self.write(("N", call, how, expected, path))
+        self.write(state.name_line(call, how, expected, path))
 
     def end(self, call: str, at: float, *, left: bool = False) -> None:
         """The call is over."""
-        self.write(("C", stamp(at), call, "1" if left else ""))
+        self.write(state.call_end_line(stamp(at), call, left=left))
 
     def step(self, agent: str, at: float) -> None:
         """A prompt, a stop, a boot."""
-        self.write(("E", stamp(at), agent))
+        self.write(state.turn_line(stamp(at), agent))
 
     def leave(self, agent: str, at: float) -> None:
         """The session is over."""
-        self.write(("X", stamp(at), agent))
+        self.write(state.session_end_line(stamp(at), agent))
 
     def see(self, content: str, at: float, path: str = "x", written: float | None = None) -> None:
         """A look that found what was known, or a path for the first time."""
-        self.write(("S", stamp(at), content, signed(content, at if written is None else written), path))
+        self.write(state.look_line(stamp(at), content, signed(content, at if written is None else written), path))
 
     def survey(self, at: float) -> None:
         """A look at all that is watched, by a hook that has read everything."""
-        self.write(("L", stamp(at), str(self.state.moves)))
+        self.write(state.survey_line(stamp(at), self.state.moves))
 
     def change(
         self, actor: str, after: str, at: float, path: str = "x", *, before: str = "", grade: str = "sure",
@@ -97,9 +97,9 @@ class Book:
         """A line about a change, whatever the calls say."""
         head = self.state.heads.get(path)
         before = before or (head.content if head is not None else MISSING)
-        who = " ".join(suspects or [actor])
-        name = id or f"t{next(self._ids)}"
-        return self.write(("T", name, stamp(at), before, after, signed(after, at), actor, grade, who, flags, path))
+        verdict = attribution.Verdict(actor, grade, suspects or [actor])
+        now = Seen(path, signed(after, at), after, None)
+        return self.write(state.change_line(id or f"t{next(self._ids)}", stamp(at), before, now, verdict, flags))
 
     def judge(
         self, after: str, written: float, now: float, path: str = "x", offset: int = 0
@@ -114,11 +114,10 @@ class Book:
         verdict = attribution.judge(
             self.state, path, after, ns(written), ns(now), 0, known=head, written=_mtime(after, written)
         )
-        flags = (verdict.how and NAMED + verdict.how) + (GITTED if gitted else "")
-        counted = self.write((
-            "T", f"t{next(self._ids)}", stamp(now), head.content if head is not None else MISSING, after,
-            signed(after, written), verdict.actor, verdict.grade, " ".join(verdict.suspects), flags, path,
-        ))  # fmt: skip
+        flags = state.flags_of(verdict.how or None, in_git=gitted)
+        before = head.content if head is not None else MISSING
+        seen = Seen(path, signed(after, written), after, None)
+        counted = self.write(state.change_line(f"t{next(self._ids)}", stamp(now), before, seen, verdict, flags))
         return counted[0] if counted else None
 
     def head(self, path: str = "x") -> Head:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dibs.ledger.state import Change, Line
+    from dibs.operations.guards.edit_guard import Knowledge
 
 AGENTS = ("ada", "bob", "cal")
 PATHS = ("w", "x", "y", "z")
@@ -244,7 +245,7 @@ class World:
         now = self.time
         signature = self.signature(f"/repo/{path}")
         content = self.content(path)
-        self.append("", [("S", f"{now}:0", content, signature, path)], (0, 0))
+        self.append("", [state.look_line(state.stamp(now, 0), content, signature, path)], (0, 0))
         self.saw("", agent, [(path, content, now)])
         self.really[agent][path].add(content)  # a write in the same message was made before the Read answers
         self.pause()
@@ -313,7 +314,7 @@ class World:
                 return before
         return None
 
-    def _passes(self, agent: str, path: str, facts: dict[str, Any], before: str) -> bool:
+    def _passes(self, agent: str, path: str, facts: Knowledge, before: str) -> bool:
         known = facts["known"]
         if known in {OLDER, BLIND} or (known == NOTHING and (facts["since"] or facts["owners"])):
             return False
@@ -371,29 +372,29 @@ class World:
             self.failures.append(f"the ledger has lost the call {call}")
             return
         (tree.survey if survey else tree.look)([*known.named, *paths])
-        tree.add(("C", f"{over}:0", call, ""))
+        tree.add(state.call_end_line(state.stamp(over, 0), call, left=False))
         self.note(tree.write())
         for change in tree.untold():
-            tree.add(("D", change.id))
+            tree.add(state.report_line(change.id))
         self.note(tree.write())
 
     def prompt(self, agent: str) -> None:
         tree = self._tree()
         tree.survey()
-        tree.add(("E", f"{self.time}:0", agent))
+        tree.add(state.turn_line(state.stamp(self.time, 0), agent))
         self.note(tree.write())
 
     def leave(self, agent: str) -> None:
         tree = self._tree()
         tree.survey()
-        tree.add(("X", f"{self.time}:0", agent))
+        tree.add(state.session_end_line(state.stamp(self.time, 0), agent))
         self.note(tree.write())
         if self.random.random() < 0.5:
             tree.cut()
         self.held = {path: holder for path, holder in self.held.items() if holder != agent}
         self.pause()
         tree = self._tree()
-        tree.add(("B", f"{self.time}:0", agent))
+        tree.add(state.session_line(state.stamp(self.time, 0), agent))
         self.note(tree.write())
 
     def commit(self, agent: str) -> None:
@@ -406,7 +407,7 @@ class World:
         self.index |= done
         self.kept |= set(done.values())
         self.pause()
-        tree.add(*[("K", content, path) for path, content in done.items()])
+        tree.add(*[state.commit_line(content, path) for path, content in done.items()])
         self.note(tree.write())
         for path in done:
             if self.held.get(path) == agent:
@@ -456,7 +457,7 @@ class World:
             known and not {change.actor} & writers and (change.is_named or PERSON in writers)
         ):
             self.mistaken.add(after)
-        elif change.flags[1:2] in {WHOLE, MERGES} and (change.actor, change.flags[1]) not in truth:
+        elif change.how in {WHOLE, MERGES} and (change.actor, change.how) not in truth:
             self.known["two calls of one agent write one file"] += 1
             self.mistaken.add(after)
         if change.before != MISSING and change.was_owned and change.before not in self.kept:

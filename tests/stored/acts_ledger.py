@@ -10,13 +10,17 @@ import itertools
 import os
 from typing import TYPE_CHECKING
 
-from dibs.ledger import contents, ledger_files
+from dibs.ledger import compaction, contents, ledger_files
+from dibs.ledger import state as ledger_lines
 from dibs.ledger.state import WHOLE
 from dibs.ledger.working_tree import Tree
 from tests.operations.fleet import OTHER_TREE
 from tests.stored.stage import MINUTE, SECOND
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.ledger.state import Line
     from tests.stored.stage import Stage
 
 
@@ -78,20 +82,20 @@ class LedgerPlay:
         if path:
             tree.name(call, path, WHOLE, text.encode(), keep=True)
         else:
-            tree.add(("V", call, OTHER_TREE))
+            tree.add(ledger_lines.tree_line(call, OTHER_TREE))
         tree.write()
 
-    def end(self, call: str, left: str = "") -> None:
+    def end(self, call: str, *, left: bool = False) -> None:
         """The call has ended."""
         self.stage.later(SECOND)
         tree = self.tree()
-        tree.add(("C", tree.stamp(), call, left))
+        tree.add(ledger_lines.call_end_line(tree.stamp(), call, left=left))
         tree.write()
 
-    def add(self, letter: str, *fields: str) -> None:
-        """A line that a hook adds by itself; its time is now, where it has one."""
+    def add(self, line: Callable[[str, str], Line], subject: str) -> None:
+        """A line that a hook adds by itself, about an agent or a path, now."""
         tree = self.tree()
-        tree.add((letter, *([tree.stamp()] if letter in "EBXW" else []), *fields))
+        tree.add(line(tree.stamp(), subject))
         tree.write()
 
     def edit(self, call: str, agent: str, path: str, text: str) -> None:
@@ -104,14 +108,15 @@ class LedgerPlay:
     def compact(self) -> None:
         """The ledger is rewritten: what is over goes to the file `past`."""
         tree = self.tree()
-        ledger_files.replace(tree.folder, tree.state.lines(tree.now), tree._known, tree.state.past())
+        lines = compaction.compacted(tree.state, tree.now)
+        ledger_files.replace(tree.folder, lines, tree._known, compaction.past(tree.state))
 
 
 def ledger(stage: Stage) -> None:
     """Two agents and a person edit files; the ledger is compacted in the middle, so that it has both kinds of lines."""
     play = LedgerPlay(stage)
     for name in ("ann", "bob", "cid"):
-        play.add("B", name)
+        play.add(ledger_lines.session_line, name)
     play.tree().look_at_all()
     play.edit("call-1", "ann", "led/a.py", "one\n")
     play.survey()
@@ -121,30 +126,32 @@ def ledger(stage: Stage) -> None:
     play.begin("call-3", "bob", left=True)
     play.save("led/b.py", "of bob's command\n")
     play.look("led/b.py")
-    play.end("call-3", "1")
-    play.add("E", "ann")
-    play.add("X", "cid")
+    play.end("call-3", left=True)
+    play.add(ledger_lines.turn_line, "ann")
+    play.add(ledger_lines.session_end_line, "cid")
     play.compact()
     stage.later(MINUTE)
-    play.add("B", "dan")
+    play.add(ledger_lines.session_line, "dan")
     play.edit("call-4", "ann", "led/c.py", "three\n")
     play.edit("call-5", "bob", "led/c.py", "three, by bob\n")
     os.chmod(play.touch("led/c.py"), 0o700)
     tree = play.look("led/c.py")
-    tree.add(*[("D", change.id) for change in tree.untold()[:1]])
+    tree.add(*[ledger_lines.report_line(change.id) for change in tree.untold()[:1]])
     tree.write()
     play.look(".gitignore")
     play.edit("call-6", "bob", "led/d.py", "four\n")
-    play.add("W", "led/d.py")
-    play.add("P", "ann", "led/d.py")
+    play.add(ledger_lines.claim_line, "led/d.py")
+    tree = play.tree()
+    tree.add(ledger_lines.owner_line("ann", "led/d.py"))
+    tree.write()
     play.edit("call-7", "ann", "led/e.py", "five\n")
     play.tree().finish(["led/e.py"])
     play.begin("call-8", "zed")
     ledger_files.heard(play.place.local, "zed", stage.process(40))
     stage.kill9(40)
     play.survey()
-    play.add("E", "bob")
-    play.add("X", "dan")
+    play.add(ledger_lines.turn_line, "bob")
+    play.add(ledger_lines.session_end_line, "dan")
     play.begin("call-9", "ann", "led/a.py", "under way\n")
     stage.later(SECOND)
     play.tree().look_at_all()

@@ -18,7 +18,7 @@ import pytest
 
 from dibs.client import catalogue
 from dibs.errors import DibsError
-from dibs.ledger import ledger_files
+from dibs.ledger import compaction, ledger_files
 from dibs.ledger.state import State
 from dibs.operations.core import index
 from tests.operations.fleet import TREE, resource
@@ -144,7 +144,7 @@ def ledger(stage: Stage) -> dict[str, Any]:
     return {
         "heads": {path: [head.content, head.owners, head.authors, head.author, head.named, head.looked, head.signature,
                          head.is_carried, head.change.id if head.change else ""] for path, head in state.heads.items()},
-        "calls": {call.id: call.lines() for call in state.calls.values()},
+        "calls": {call.id: compaction.call_lines(call) for call in state.calls.values()},
         "changes": [change.line() for change in state.changes],
         "untold": {name: [change.line(), change.was_owned] for name, change in state.untold.items()},
         "agents": [state.began, state.ended, sorted(state.formats), sorted(state.told)],

@@ -14,10 +14,10 @@ from dibs import operations
 from dibs.client.upkeep import log_archives
 from dibs.ledger import ledger_files
 from dibs.ledger.state import FIELDS
-from dibs.operations.core.events import KINDS
-from dibs.operations.core.keys import KEYS
+from dibs.operations.core.event_kinds import KINDS
 from dibs.stores.seam import read_event
 from tests.record_tables import prefix_of
+from tools.key_definitions import keys
 
 if TYPE_CHECKING:
     from tests.stored.stage import Stage
@@ -37,12 +37,12 @@ HELD = {"h": "claim", "w": "waiter", "i": "interest"}  # what the letter before 
 
 def declared(engine: str) -> set[str]:
     """Every kind that the code of this version can store."""
-    forms = [form.replace("⇥", "\t").replace("…", letter) for form in KEYS for letter in HELD]
-    keys = {f"record {_form_of(form)}" for form in forms}
+    forms = [key.form.replace("⇥", "\t").replace("…", letter) for key in keys() for letter in HELD]
+    records = {f"record {_form_of(form)}" for form in forms}
     events = {f"event {kind}" for kind in KINDS}
     lines = {f"ledger line {letter}" for letter in FIELDS}
     files = {f"file {path}" for path in (*FILES, *OF_ENGINE[engine])}
-    return {*keys, *events, *lines, *files, "seal", "archived event", "archived seal"}
+    return {*records, *events, *lines, *files, "seal", "archived event", "archived seal"}
 
 
 def stored(stage: Stage) -> set[str]:

@@ -16,7 +16,7 @@ import pytest
 import dibs
 from dibs import aio
 from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound
-from dibs.ledger import ledger_files, working_tree
+from dibs.ledger import compaction, ledger_files, working_tree
 from dibs.ledger import state as ledger
 from dibs.operations.claims import records as claim_records
 from dibs.undo import apply, scope, undo
@@ -113,8 +113,9 @@ def test_what_is_older_than_the_policy_is_forgotten_and_said_to_be(desk: Desk) -
     claim = desk.change("ann", {"a": (b"1", "")})
     working_tree.of(desk.session.place).cut()
     tree = working_tree.of(desk.session.place)
-    ledger_files.replace(tree.folder, tree.state.lines(tree.now), ledger_files.load(tree.folder)[1], tree.state.past())
-    ledger_files.trim_past(tree.folder, tree.now + 10**18)
+    lines = compaction.compacted(tree.state, tree.now)
+    ledger_files.replace(tree.folder, lines, ledger_files.load(tree.folder)[1], compaction.past(tree.state))
+    ledger_files.trim_past(tree.folder, lambda line: ledger.is_change_since(line, tree.now + 1))
     assert ledger_files.past(tree.folder) == []
     with pytest.raises(NotFound):
         desk.plan("none")

@@ -10,6 +10,7 @@ from typing import Any
 from dibs.canonical import Canonical
 from dibs.client.session import Session
 from dibs.ledger import working_tree
+from dibs.ledger.state import call_end_line
 from dibs.machine.clock import random_id
 from dibs.undo import apply
 from dibs.undo import plan as undo_plan
@@ -129,7 +130,7 @@ class Desk:
         tree = working_tree.of(self.session.place)
         tree.look(wanted)
         if hooks:
-            tree.add(("C", tree.stamp(), key, ""))
+            tree.add(call_end_line(tree.stamp(), key, left=False))
         tree.write()
         tree.cut()
         tick()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 from dibs.operations.messages.answers import _From
 
 if TYPE_CHECKING:
+    from dibs.operations.guards.answers import KeptView
     from dibs.operations.oversight.answers import SettledView
 
 
@@ -44,21 +45,6 @@ class LogAnswer(TypedDict):
     first: int  # without `after`: the first event that was looked at, `before` of the page before; 0 if none was
     missing: list[MissingView]  # numbers between them that could not be read
     lost: int  # how many events of these are lost, and that is not settled: then the answer is a no
-
-
-class KeptView(TypedDict):
-    """An overwritten content that can be restored."""
-
-    id: str
-    path: str
-    tree: str
-    holder: str
-    holder_name: NotRequired[str]
-    by: str | None
-    by_name: NotRequired[str]
-    at: str
-    blob: str
-    how: str
 
 
 class RestoreAnswer(TypedDict):

@@ -252,7 +252,7 @@ def _level(session: Session, row: Row) -> str:
     from dibs.operations.guards.edit_guard import guard_level
 
     return guard_level(
-        session.config.policy.guards, [row.kind, _text(row.name).rstrip("/") if row.folded else _text(row.name)],
+        session.config.policy, [row.kind, _text(row.name).rstrip("/") if row.folded else _text(row.name)],
         ignored=False,
     )  # fmt: skip
 

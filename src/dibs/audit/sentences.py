@@ -1,6 +1,6 @@
 """One event as one plain sentence: who did what, to what, why, for how long, and how it can be taken back.
 
-Every kind of operations/core/events.py has a sentence here; a test holds that. What agents wrote (names, reasons,
+Every kind of operations/core/event_kinds.py has a sentence here; a test holds that. What agents wrote (names, reasons,
 titles) is data: nothing in it that cannot be seen reaches a sentence, and their words stand in quotation marks.
 """
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
+    from dibs.ledger.state import Line
+    from dibs.ledger.working_tree import Tree
 
 
 def briefing(session: Session, result: dict[str, Any]) -> dict[str, Any]:
@@ -59,6 +61,7 @@ def note_claim(session: Session, answer: dict[str, Any]) -> None:
     itself) takes nothing away from the answer.
     """
     from dibs.ledger import working_tree
+    from dibs.ledger.state import claim_line
 
     tree = working_tree.of(session.place)
     try:
@@ -71,7 +74,8 @@ def note_claim(session: Session, answer: dict[str, Any]) -> None:
             tree.look_at_all()  # from now on a file that appears in the folder is known to be new
         tree.look(paths)
         tree.write()
-        tree.add(*[("W", tree.stamp(), path) for path in paths], *_taken_over(session, tree, answer["agent"], paths))
+        tree.add(*[claim_line(tree.stamp(), path) for path in paths])
+        tree.add(*_taken_over(session, tree, answer["agent"], paths))
         tree.write()
     except (OSError, Unavailable):  # a client's sandbox keeps its shell from git's directory; the hooks will look
         pass
@@ -126,18 +130,18 @@ def below(top: str, name: str) -> list[str]:
     return found[:NOTED]
 
 
-def _taken_over(session: Session, tree: Any, agent: str, paths: list[str]) -> list[tuple[str, ...]]:
+def _taken_over(session: Session, tree: Tree, agent: str, paths: list[str]) -> list[Line]:
     """An agent that claims a file with unfinished work of agents that are gone continues that work."""
     heads = tree.state.heads
     owned = {path: heads[path].owners for path in paths if path in heads and heads[path].owners}
     if not owned:
         return []
-    from dibs.ledger.state import passes_to
+    from dibs.ledger.state import owner_line, passes_to
     from dibs.operations.guards.audits import PEERS
 
     owners = sorted({owner for found in owned.values() for owner in found})
     there = session.run(PEERS, session.identify(agent), {"agents": owners})["there"]
-    return [("P", agent, path) for path, found in owned.items() if passes_to(found, agent, there)]
+    return [owner_line(agent, path) for path, found in owned.items() if passes_to(found, agent, there)]
 
 
 def warnings(session: Session) -> list[str]:

@@ -14,7 +14,7 @@ import os
 import sys
 
 from dibs.client.identity import identify_local
-from dibs.errors import DibsError, Invalid, Unavailable
+from dibs.errors import DibsError, Invalid, InvalidSyntax, Unavailable
 from dibs.machine import caller, clock, processes
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.workspace import config, location
@@ -95,7 +95,7 @@ class Session:
             else shared.config(self.place)
         )
         error = self.config.error
-        if error is not None and shared is None and missing != "refuse" and "syntax" not in error.fields:
+        if error is not None and shared is None and missing != "refuse" and not isinstance(error, InvalidSyntax):
             raise error  # a command says which setting means nothing; a hook goes by what was valid last
         self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
         self.timeout = STORE_TIMEOUT_S if timeout is None else timeout

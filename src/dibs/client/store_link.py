@@ -7,7 +7,7 @@ commits that it lost, follow it to where it was moved, and continue a job that t
 from __future__ import annotations
 
 from dibs.client.identity import user_name
-from dibs.errors import Unavailable
+from dibs.errors import Moved, Unavailable
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import CALLER, perform
 from dibs.stores.seam import Unsettled
@@ -50,8 +50,8 @@ class StoreLink:
             except Unsettled:
                 _settle(session, call)
                 continue
-            except Unavailable as error:
-                if "moved" not in error.fields or not _follow(session, error):
+            except Moved as error:
+                if not _follow(session, error):
                     raise
                 continue
             if type(result) is dict:
@@ -89,7 +89,7 @@ def _archived(session: Session, call: Call, after: int, most: int) -> list[Event
     return LogReader(session, call).events(after, most)
 
 
-def _follow(session: Session, error: Unavailable) -> bool:
+def _follow(session: Session, error: Moved) -> bool:
     """Continue at the store that the workspace was moved to; finishes a move that was cut short.
 
     False if this machine does not know that store.

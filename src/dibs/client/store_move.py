@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.errors import Busy, Invalid, Unavailable, counted
+from dibs.errors import Busy, Invalid, Moved, Unavailable, counted
 from dibs.machine import atomic_write, clock
 from dibs.stores import opening
 from dibs.stores.autostart import FileMutex
@@ -148,13 +148,13 @@ def _copy_again(old: Side, new: Side, identifier: str) -> None:
     new.complete(identifier)
 
 
-def follow(session: Session, error: Unavailable) -> bool:
+def follow(session: Session, error: Moved) -> bool:
     """A process met a moved store: finish the move if it is this machine's; returns whether to open the new store."""
     local = session.place.local
     before = session.store.address
     with FileMutex(local, MUTEX_FILE, MUTEX_TIMEOUT_S) as mutex:
         noted = _noted(local)
-        if mutex.mine and noted.get("id") == error.fields["moved"]:
+        if mutex.mine and noted.get("id") == error.moved:
             _finish_former(session)
     pin = opening.read_pin(local)
     return bool(pin.url) and opening.address_of(local, pin.url) != before
@@ -190,7 +190,7 @@ def _follow_others(session: Session, old: Side, new: Side, pin: opening.Pin, to:
     _, identifier, where = mark.split(" ", 2)
     if new.origin() != identifier:
         message = f"this workspace was moved to {where}, not to {hidden(to)}. Nothing was changed."
-        raise Unavailable(message, moved=identifier, to=where)
+        raise Moved(message, moved=identifier, to=where)
     _pin(session.place.local, pin, to)
     session.close()
     return {"from": hidden(pin.url), "to": hidden(to), "followed": True}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dibs.operations.claims.waiters  # noqa: F401 - needed inside the transaction, where others wait for us
 from dibs.client.upkeep import rounds
-from dibs.errors import DibsError, Unauthorized, Unavailable
+from dibs.errors import DibsError, Unauthorized, Unreachable
 from dibs.machine import clock
 from dibs.operations.claims import endings
 
@@ -66,8 +66,8 @@ def _wait_for(
             waiter = "".join(place)
             try:
                 result = session.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
-            except Unavailable as error:
-                if not waiter or "unreachable" not in error.fields or clock.since_boot() >= min(end, kept_until):
+            except Unreachable:
+                if not waiter or clock.since_boot() >= min(end, kept_until):
                     raise
                 clock.sleep(PAUSE_S)  # the place lasts for a while: the turn may come when the store is back
                 continue

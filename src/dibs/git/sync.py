@@ -19,7 +19,19 @@ from dibs.git import queries as git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
+
+    class BranchView(TypedDict, total=False):
+        """A commit's position, as plain values; what is not known or empty is left out, but for the first five."""
+
+        branch: str
+        commit: str
+        behind: int | None
+        ahead: int | None
+        upstream: str
+        why: str
+        note: str
+
 
 USUAL_NAMES = ("main", "master")  # tried if the remote does not name its default branch
 NO_SUCH_BRANCH = "couldn't find remote ref"  # git's message (C locale) for a branch that the remote does not have
@@ -38,15 +50,16 @@ class BranchStatus:
         self.ahead: int | None = None
         self.note = ""  # a note, although nothing is wrong
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> BranchView:
         """Plain values, for an operation and for an answer."""
-        shown: dict[str, Any] = {
+        shown: BranchView = {
             "branch": self.branch, "commit": self.commit, "behind": self.behind, "ahead": self.ahead,
             "upstream": self.upstream,
         }  # fmt: skip
-        for name in ("why", "note"):
-            if getattr(self, name):
-                shown[name] = getattr(self, name)
+        if self.why:
+            shown["why"] = self.why
+        if self.note:
+            shown["note"] = self.note
         return shown
 
 

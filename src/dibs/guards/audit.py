@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.ledger import contents, ledger_files
-from dibs.ledger.state import OUTSIDE
+from dibs.ledger.state import OUTSIDE, report_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _done(place: Place, tree: Tree, violations: list[dict[str, Any]]) -> None:
     for violation in violations:
         if violation["tree"] == tree.top:
             pin(place, violation["violation"], violation["blob"], tree.top)
-    tree.add(*[("D", change.id) for change in tree.untold()])
+    tree.add(*[report_line(change.id) for change in tree.untold()])
     tree.write()
 
 

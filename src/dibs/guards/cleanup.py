@@ -11,6 +11,7 @@ import os
 import time
 
 from dibs.ledger import ledger_files
+from dibs.ledger.state import is_change_since
 from dibs.workspace import call_notes
 
 TYPE_CHECKING = False
@@ -34,7 +35,8 @@ def tidy(place: Place, tree: Tree, keep_ms: int) -> None:
         from dibs.client.upkeep import removed_trees
 
         removed_trees.tidy(place, keep_ms)
-    ledger_files.trim_past(place.private, time.time_ns() - keep_ms * 1_000_000)
+    since = time.time_ns() - keep_ms * 1_000_000
+    ledger_files.trim_past(place.private, lambda line: is_change_since(line, since))
     left = _old_files(f"{place.private}/seen", SEEN_LIFE_S, MAX_FILES_PER_BOOT)
     left = _old_files(f"{place.local}/alive", SEEN_LIFE_S, left)
     left = _old_files(f"{place.local}/{call_notes.FOLDER}", CALL_LIFE_S, left)

@@ -21,13 +21,12 @@ from dibs.workspace.paths import of_parts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.client.session import Session
     from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
     from dibs.operations.core.call import Call
-    from dibs.operations.guards.edit_guard import Target
+    from dibs.operations.guards.edit_guard import Knowledge, Target, TreeTargets
 
 MAX_FILES_IN_FOLDER = 2_000  # of a folder that is written as a whole; each is looked at
 MAX_LOOKS = 3  # before and after the claim; a file that changes more often is refused
@@ -116,7 +115,7 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
 
     named, outside = _located(session, event, writes)
     for _ in range(MAX_LOOKS):
-        parts = []
+        parts: list[TreeTargets] = []
         before: dict[str, list[str]] = {}
         for top, items in named.items():
             tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
@@ -151,10 +150,10 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
 
 def _located(
     session: Session, event: Event, writes: Sequence[Write]
-) -> tuple[dict[str, list[_NamedPath]], list[dict[str, Any]]]:
+) -> tuple[dict[str, list[_NamedPath]], list[TreeTargets]]:
     """The paths by working tree; and those outside of all, if roles apply to them."""
     named: dict[str, list[_NamedPath]] = {}
-    outside: list[dict[str, Any]] = []
+    outside: list[TreeTargets] = []
     roles = session.config.policy.guards["roles"]
     for write in writes:
         link = _link(session, event, write) if write.link != FOLLOWED else None
@@ -231,7 +230,7 @@ def _content(tree: Tree, path: str) -> str:
     return head.content if head is not None else MISSING
 
 
-def facts_of(tree: Tree, agent: str, one: _NamedPath) -> dict[str, Any] | None:
+def facts_of(tree: Tree, agent: str, one: _NamedPath) -> Knowledge | None:
     """What the ledger says of a file to be written: what the agent knows of it, whose it is, since when."""
     head = tree.state.heads.get(one.path)
     if head is None:

@@ -53,4 +53,4 @@ def _is_free(session: Session, path: str) -> bool:
     if not text or text.split("/")[0] in {".git", ".dibs"}:
         return False
     ignored = bool(ignored_among(top, session.paths.common, [text]))
-    return guard_level(session.config.policy.guards, [kind, text, alias], ignored=ignored) == FREE
+    return guard_level(session.config.policy, [kind, text, alias], ignored=ignored) == FREE

@@ -279,7 +279,7 @@ def _read(event: payload.Event, place: Place) -> Answer:
     content = contents.read(real)[0] if signature != contents.MISSING else contents.MISSING
     git_dir = folder.removesuffix(f"/{location.DIBS_FOLDER}") if folder.endswith(f"/{location.DIBS_FOLDER}") else ""
     if content == contents.Index(git_dir).blob(path):  # else it is somebody's work, and whose is found at a look
-        ledger_files.append(folder, [("S", f"{now}:{offset}", content, signature, path)], (0, 0))
+        ledger_files.note_look(folder, (now, offset), content, signature, path)
     ledger_files.saw(folder, agent, [(path, content, now)])
     if ledger_files.is_due(place.local, agent) or ledger_files.is_due_far(place.local, agent):
         from dibs.guards import lifecycle

@@ -6,7 +6,7 @@ would refuse a command that takes nothing of them in.
 
 from __future__ import annotations
 
-from dibs.errors import Held
+from dibs.errors import Transient
 from dibs.machine import clock
 
 TYPE_CHECKING = False
@@ -41,8 +41,8 @@ def take(session: Session, call: Call, effects: list[GitEffect]) -> list[str]:
         waits = clock.since_boot() < until
         try:
             answer = session.run(COMMAND, call, {"tree": session.place.top, "index": index, "waits": waits})
-        except Held as error:
-            if not error.fields.get("transient") or not waits:
+        except Transient:
+            if not waits:
                 raise
             call.facts.clear()
             clock.sleep(INDEX_LOCK_POLL_S)

@@ -27,13 +27,14 @@ def told(session: Session, call: Call, tree: Tree) -> list[str]:
             found.setdefault(owners[0], []).append(path)
     if not found:
         return []
+    from dibs.ledger.state import owner_line
     from dibs.operations.guards.audits import PEERS
 
     peers = session.run(PEERS, call, {"agents": list(found)[:MAX_AGENTS_CHECKED]})
     lines = []
     for agent, paths in list(found.items())[:MAX_AGENTS_CHECKED]:
         if agent in peers["mine"]:
-            tree.add(*[("P", call.agent, path) for path in paths])
+            tree.add(*[owner_line(call.agent, path) for path in paths])
             lines.append(f"Uncommitted work of yours from before: {_listed(paths)}.")
         elif agent not in peers["there"]:
             lines.append(

@@ -26,10 +26,11 @@ def boot(event: Event, place: Place) -> str:
     from dibs.client import env_beliefs, memory_files
     from dibs.guards import audit, briefing, cleanup
     from dibs.ledger import working_tree
+    from dibs.ledger.state import session_line, turn_line
 
     tree = working_tree.of(place)
     stamp = tree.stamp()
-    tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
+    tree.add(turn_line(stamp, event.agent), session_line(stamp, event.agent))
     if place.top.startswith(f"{place.root}/"):
         _exclude(place)
     if place.common:
@@ -80,11 +81,12 @@ def prompt(event: Event, place: Place) -> str:
 def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
     """The agent continued: none of its calls is open any more."""
     from dibs.ledger import working_tree
+    from dibs.ledger.state import session_end_line, turn_line
 
     tree = working_tree.of(place)
     stamp = tree.stamp()  # of what its client ran before that, nothing comes after this look
     tree.survey()
-    tree.add(("X" if over else "E", stamp, event.agent))
+    tree.add(session_end_line(stamp, event.agent) if over else turn_line(stamp, event.agent))
     tree.write()
     return tree
 
@@ -103,6 +105,7 @@ def stop(event: Event, place: Place) -> str:
     """The agent's turn is over: unchanged files that it holds are released."""
     from dibs.guards import audit
     from dibs.operations.guards.audits import IDLE, MINE
+    from dibs.operations.guards.records import held_file
 
     tree = _step(event, place)
     tree.cut()
@@ -114,7 +117,7 @@ def stop(event: Event, place: Place) -> str:
     for claim, top, texts in mine:
         for text in texts:
             content = contents.read(f"{top}/{text}")[0]
-            now[f"{claim}\t{text}"] = "" if content == contents.MISSING else content
+            now[held_file(claim, text)] = "" if content == contents.MISSING else content
     if mine:
         session.run(IDLE, call, {"now": now})
     return ""

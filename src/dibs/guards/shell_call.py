@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 
 from dibs import shell
-from dibs.errors import DibsError, Held
+from dibs.errors import DibsError, Transient
 from dibs.git import reflog
 from dibs.guards import audit
 from dibs.guards.caller import begin, identify, open_session
 from dibs.ledger import contents, ledger_files, working_tree
-from dibs.ledger.state import BACK, MERGES, MISSING, WHOLE
+from dibs.ledger.state import BACK, MERGES, MISSING, WHOLE, tree_line
 from dibs.machine import caller, links
 
 TYPE_CHECKING = False
@@ -159,7 +159,7 @@ def _note(
     moded, unnamed = _name_moded(event, place, reading, known)
     if reading.kind == "harmless" and not taken and not undone and not moded:
         return
-    known[place.top].add(*[("V", event.key, top) for top in known if top != place.top])
+    known[place.top].add(*[tree_line(event.key, top) for top in known if top != place.top])
     for tree in known.values():
         begin(
             tree, event, is_open=unnamed or reading.kind == "open", left=reading.background,
@@ -200,8 +200,8 @@ def _decide(
     try:
         try:
             return _decided(session, call, event, reading, effects, deploys, known)
-        except Held as error:
-            if first or not error.fields.get("transient"):
+        except Transient:
+            if first:
                 raise
         first = index_turn.take(session, call, effects)
         return _decided(session, call, event, reading, effects, deploys, known)

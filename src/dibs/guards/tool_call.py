@@ -113,6 +113,7 @@ def after(event: Event, place: Place) -> str:
         return ""
     from dibs.guards import audit
     from dibs.ledger import working_tree
+    from dibs.ledger.state import call_end_line, stamp
 
     known = [working_tree.of(place)]
     if event.kind in {EDIT, PATCH}:
@@ -136,8 +137,8 @@ def after(event: Event, place: Place) -> str:
         claims += call.claims
         diary = max(diary, call.diary) if tree.top == place.top else diary
         (tree.look if event.kind == EDIT else tree.survey)([path for path in call.named if path[-1:] != "/"])
-        left = "1" if call.left or event.background or _yielded(event, over[0] - call.opened) else ""
-        tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
+        left = call.left or event.background or _yielded(event, over[0] - call.opened)
+        tree.add(call_end_line(stamp(*over), event.key, left=left))
         tree.write()
         accompanied = call.is_open and tree.is_accompanied(event.agent)
         if place.common and tree.state.owes(call, over[0], accompanied=accompanied):

@@ -21,6 +21,7 @@ from dibs.operations.claims import answers as claims
 from dibs.operations.core import answers as core
 from dibs.operations.core.declare import MAX_INTEGER
 from dibs.operations.documents import answers as documents
+from dibs.operations.guards import answers as guards
 from dibs.operations.landing import answers as landing
 from dibs.operations.messages import answers as messages
 from dibs.operations.oversight import answers as oversight
@@ -50,6 +51,7 @@ TYPES = {
         claims,
         core,
         documents,
+        guards,
         landing,
         messages,
         oversight,

@@ -16,7 +16,7 @@ from time import monotonic
 
 from dibs import jsontext
 from dibs.client.landing_settings import target_of
-from dibs.errors import DibsError, Forbidden, Invalid
+from dibs.errors import DibsError, Invalid, NotTakenFromSender
 from dibs.git import commits, merges, sides
 from dibs.git import queries as git
 from dibs.machine import atomic_write, clock, processes
@@ -166,9 +166,7 @@ def _report(session: Session, call: Call, chosen: list[Side], found: Survey) -> 
     fields = {"place": place, "pairs": pairs, "looked": found.sides, "left_off": left_off}
     try:
         session.run(conflicts.REPORT, call, fields)
-    except Forbidden as error:
-        if "sender" not in error.fields:
-            raise
+    except NotTakenFromSender as error:
         found.notes.append(f"not reported: {error.message}")
 
 

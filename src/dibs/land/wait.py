@@ -10,7 +10,7 @@ from __future__ import annotations
 from time import monotonic
 
 from dibs.client.landing_settings import target_of
-from dibs.errors import DibsError, Failed, Forbidden, Held
+from dibs.errors import DibsError, Failed, Held, NotTakenFromSender
 from dibs.git import queries as git
 from dibs.land.lander import Lander, OutOfTime
 from dibs.machine import clock
@@ -89,10 +89,8 @@ def _takes(lander: Lander) -> bool | None:
         lander.take()
     except Held:
         return False
-    except Forbidden as error:
-        if "sender" in error.fields:
-            return None
-        raise
+    except NotTakenFromSender:
+        return None
     return True
 
 

@@ -63,13 +63,13 @@ class Verdict:
 class _Suspect:
     """One agent that may have done it."""
 
-    __slots__ = ("after", "agent", "announced", "could", "how", "late", "met", "running")
+    __slots__ = ("after", "agent", "announced", "could", "how", "is_exact", "late", "running")
 
     def __init__(self, agent: str) -> None:
         self.agent = agent
         self.running = False  # and at the time of the last write
         self.how = ""  # a call that ran at that time names the path: how it writes it
-        self.met = False  # a call names the path and announced this content
+        self.is_exact = False  # a call names the path and announced this content
         self.announced: list[str] = []  # other contents that calls announced which ran at that time and name the path
         self.after = True  # only the seconds after the end of a call make it a suspect
         self.late = False  # a program that a call of it left, or a formatter after its edit of the path, may still run
@@ -107,7 +107,7 @@ def judge(  # noqa: PLR0913 - each is one fact of the change
     if movers and not any(one.how for one in suspects):
         return Verdict(movers[0], LIKELY, movers) if len(movers) == 1 else Verdict(NOBODY, NOBODY, movers)
     editor = "" if git or head is None else _editor(state, path, head, changed)
-    others = [one for one in suspects if one.met or (one.how and one.agent != editor)]
+    others = [one for one in suspects if one.is_exact or (one.how and one.agent != editor)]
     if editor and not others and head is not None and tidies(head.content):
         return Verdict(editor, LIKELY, [editor, *[one.agent for one in suspects]], MERGES)
     if not any(one.could for one in suspects):
@@ -150,8 +150,8 @@ def same_words(before: bytes, after: bytes) -> bool:
     if not now <= was or len(was - now) * WORD_SHARE > len(was):
         return False
     left: dict[bytes, int] = {}
-    for share, found in zip((1, -1), words, strict=True):
-        for word in found:
+    for share, text_words in zip((1, -1), words, strict=True):
+        for word in text_words:
             if word[-1:].isdigit():
                 left[word] = left.get(word, 0) + share
     return min(left.values(), default=0) >= 0
@@ -163,7 +163,7 @@ def _first_fit(
     """The first rule that fits: the announced content, a name, the only suspect, the only one that ran at the write."""
     names = [one.agent for one in suspects]
     nobody = Verdict(NOBODY, NOBODY, names)
-    exact = [one for one in suspects if one.met]
+    exact = [one for one in suspects if one.is_exact]
     if len(exact) == 1:
         return Verdict(exact[0].agent, SURE, names, exact[0].how)
     named = [one for one in suspects if one.how]
@@ -194,7 +194,7 @@ def _first_fit(
 
 def _suspects(state: State, path: str, after: str, since: int, changed: int, now: int, written: int) -> list[_Suspect]:
     """The agents with a call in the interval that could write the path, without the ancestors of other suspects."""
-    found: dict[str, _Suspect] = {}
+    suspects: dict[str, _Suspect] = {}
     for call in state.calls.values():
         how, expected = call.how(path)
         if not call.is_open and not how:
@@ -202,26 +202,26 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
         first, firm, weak = _times(call, now, named=bool(how))
         if first > changed or weak < since - INODE_LAG_NS:
             continue
-        one = found.setdefault(call.agent, _Suspect(call.agent))
+        suspect = suspects.setdefault(call.agent, _Suspect(call.agent))
         is_firm = firm > since  # a call's own last look comes after its end
         running = first <= changed <= firm
-        one.running = one.running or running
-        one.after = one.after and not is_firm
-        one.late = one.late or call.left or bool(how)
-        one.could = one.could or written <= weak
+        suspect.running = suspect.running or running
+        suspect.after = suspect.after and not is_firm
+        suspect.late = suspect.late or call.left or bool(how)
+        suspect.could = suspect.could or written <= weak
         if not how.islower():
             continue
         missed = 0 < call.closed < since  # a look after its end did not find what it announced: it failed
         if expected and expected == after and not missed:
-            one.how, one.met, one.could = how, True, True
+            suspect.how, suspect.is_exact, suspect.could = how, True, True
         elif running:
-            one.how = one.how or how
-            one.announced += [expected] if expected else []
-    agents = list(found)
+            suspect.how = suspect.how or how
+            suspect.announced += [expected] if expected else []
+    agents = list(suspects)
     return [
-        one
-        for agent, one in found.items()
-        if one.how or not any(other != agent and within(other, agent) for other in agents)
+        suspect
+        for agent, suspect in suspects.items()
+        if suspect.how or not any(other != agent and within(other, agent) for other in agents)
     ]
 
 

@@ -15,7 +15,7 @@ import os
 import threading
 
 from dibs.ledger import ledger_files
-from dibs.ledger.state import State
+from dibs.ledger.state import State, is_look, is_survey, path_of
 from dibs.ledger.working_tree import Tree
 
 TYPE_CHECKING = False
@@ -111,11 +111,11 @@ class KeptTree(Tree):
         if self._before is None:
             self._before, self._heads = (state.count, state.spare, state.moves, state.looks), []
         for line in lines:
-            assert line[0] in {"S", "L"}, "a look that found nothing new has no other lines"
-            if line[0] == "S":
-                head = state.heads.get(line[4])
+            assert is_look(line) or is_survey(line), "a look that found nothing new has no other lines"
+            if is_look(line):
+                head = state.heads.get(path_of(line))
                 was = None if head is None else (head.signature, head.looked, head.offset)
-                self._heads.append((line[4], head, was))
+                self._heads.append((path_of(line), head, was))
         state.add(lines)
 
     def _take_back(self) -> None:

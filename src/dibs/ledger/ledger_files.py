@@ -20,7 +20,7 @@ from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     Read = tuple[list[list[str]], tuple[int, int]]  # lines as their fields; the file's inode and how many bytes
 
@@ -186,6 +186,14 @@ def append(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) 
     return None
 
 
+def note_look(folder: str, when: tuple[int, int], content: str, signature: str, path: str) -> None:
+    """Add the one line of a Read: it found at that time what git has. The hook of a Read loads no operation.
+
+    `look_line` in ledger/state.py makes the same line.
+    """
+    append(folder, [("S", f"{when[0]}:{when[1]}", content, signature, path)], (0, 0))
+
+
 def replace(
     folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int], past: Sequence[Sequence[str]] = ()
 ) -> bool:
@@ -239,8 +247,8 @@ def past(folder: str) -> list[list[str]]:
     return rows(data[: data.rfind(b"\n") + 1])
 
 
-def trim_past(folder: str, before: int) -> None:
-    """Forget remembered changes from before that time (ns), and the oldest of too many.
+def trim_past(folder: str, is_young: Callable[[list[str]], bool]) -> None:
+    """Forget the remembered changes that are not young, and the oldest of too many.
 
     Under the ledger's own lock, which a hook that compacts it holds, too; if it is taken, the next boot tries again.
     """
@@ -252,13 +260,13 @@ def trim_past(folder: str, before: int) -> None:
     except OSError:
         return
     try:
-        if (_is_since(first, before) and size <= PAST_TRIM_BYTES) or not _locked(fd, alone=True):
+        if (any(map(is_young, rows(first))) and size <= PAST_TRIM_BYTES) or not _locked(fd, alone=True):
             return
         with open(path, "rb") as file:
             file.seek(max(0, size - PAST_TRIM_BYTES // 2) if size > PAST_TRIM_BYTES else 0)
             if file.tell():
                 file.readline()  # the rest of a line
-            left = [line for line in file if _is_since(line, before)]
+            left = [line for line in file if any(map(is_young, rows(line)))]
         making = clock.temporary(path)
         with open(making, "wb") as file:
             file.write(b"".join(left))
@@ -267,13 +275,6 @@ def trim_past(folder: str, before: int) -> None:
         pass
     finally:
         os.close(fd)
-
-
-def _is_since(line: bytes, before: int) -> bool:
-    """Is this remembered change at least as young as that time?"""
-    parts = line.split(b"\t", 3)
-    when = parts[2].partition(b":")[0] if len(parts) > 3 else b""  # noqa: PLR2004 - kind, id, time, the rest
-    return when.isdigit() and int(when) >= before
 
 
 def rows(data: bytes) -> list[list[str]]:

@@ -4,38 +4,10 @@ A content has one author; reading is not writing; and the finder of a change pla
 append lines to a file below git's directory (ledger/ledger_files.py); `State` is what a file's lines say together. The
 order of the lines decides: a change counts only if it begins with the content that the lines before it ended with, and
 if its look was later than theirs. So two hooks that find the same change leave one. attribution.py says whose a change
-is.
+is, compaction.py rewrites a long ledger.
 
-A line is a kind and its fields:
-
-    O time call agent class left diary claims   a call begins: harmless calls are left out, `closed` names all it writes
-    N call how expected path                    a path that it names: how it writes, the content that it will have or ""
-                                                (a "/" at its end: a folder, and whatever is in it)
-    V call tree                                 it may write in that working tree, too
-    C time call left                            the call ended; `left`: a program that it started may still run
-    E time agent                                the agent's calls ended: a prompt, a stop, a boot
-    X time agent                                its session ended
-    Z time agent                                its client's process is gone, and its calls ended with it
-    B time agent                                its session begins
-    T id time from to signature actor grade suspects flags path      a change, found by a look at that time
-    M id time from to signature actor grade suspects flags path      the same content became executable, or no longer
-    S time content signature path               a look that found what was known, or a path for the first time
-    K content path                              committed: no longer unfinished work
-    D id                                        the change was reported
-    P agent path                                the path is that agent's unfinished work from now on
-    W time path                                 claimed by hand: watched like a named path
-    F time cost                                 a look at the whole tree, and the nanoseconds that it took
-    L time moves                                a look at all watched paths, by a hook that had read this many moves
-    G moves lines                               the ledger was compacted: head moves before it, and lines after it
-    H time content signature owners authors change named path        a path at the time of the compaction
-    U id time from to signature actor grade suspects flags path owners    an earlier change that is not reported yet
-    A agent                                     its files change by themselves right after an edit
-
-The flags of a change end in the kinds of the file before and after it, unless both are plain: `0` plain, `x`
-executable, `l` a symbolic link. Before them `u` says that it is not known whether there was a file before, `p` that
-uncommitted changes of a person are in it which the actor had not read, and `o` that the actor's program alone ran, on
-its own work. A time is nanoseconds of the wall clock, a colon, and the seconds by which that clock is ahead of the one
-since boot.
+A line is a letter and its fields. Each kind of line has a function here that makes it, and one of `State` that reads
+it; nobody else knows a letter or the place of a field.
 """
 
 from __future__ import annotations
@@ -45,8 +17,19 @@ from dibs.operations.core.call import related
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
+    from typing import Protocol
+
+    from dibs.ledger.attribution import Verdict
 
     Line = Sequence[str]
+
+    class Sight(Protocol):
+        """A file as a look saw it."""
+
+        path: str
+        content: str
+        signature: str
+
 
 MISSING = "-"  # the content of a missing file
 UNKNOWN = "?"  # an unknown author or actor
@@ -56,11 +39,6 @@ SURE, LIKELY, NOBODY = "sure", "likely", "unknown"  # how certain an actor is
 GRADES = frozenset({SURE, LIKELY, NOBODY, OUTSIDE})
 WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals once it has explained a change
 BACK = "b"  # the same: git brings back a content that it has, which the agent need not have seen
-UNSURE = "u"  # a flag: the first look at a path found it, and no look at the whole tree came before
-NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
-STAGED = "s"  # a flag with GITTED: git has it only in the index, so it is not committed
-CARRIED = "p"  # a flag: it contains uncommitted changes that no agent made, and that its actor had not read
-OWN = "o"  # a flag of a likely change: its actor's program alone ran on its own work, just after others' had ended
 CLOSED, OPEN = "closed", "open"  # classes of calls
 NOT_NAMED = ("", "")
 UNDO = "undo-"  # how the id of an undo's call begins: it does not mean that hooks report the agent's calls
@@ -69,17 +47,214 @@ FORMATTER_NS = 10 * SECOND_NS  # after an edit: a client's formatter
 INODE_LAG_NS = SECOND_NS // 100  # an inode's time may be this much older than the clock
 MINUTE_NS, HOUR_NS = 60 * SECOND_NS, 3600 * SECOND_NS
 WATCH_NS = 8 * HOUR_NS  # a path that was named and not committed since is watched for a working day
-HISTORY_NS = 24 * HOUR_NS  # for calls and paths that a compacted ledger still knows
 COMPACT_AT_LINES = 200
 MAX_OBSOLETE_LINES = 64  # above it, the ledger is rewritten without them
-MAX_CHANGES_KEPT = 300  # of finished paths, in a compacted ledger
 MAX_PATHS_WATCHED = 300  # by one look
 DEFAULT_LOOK_COST_NS = SECOND_NS // 20  # of a look at the whole tree, before there was one
 LOOK_SHARE = 20  # one part in 20 of a command's run time may be spent on such a look after it, if no other is there
 CALL_TIMEOUT_NS = 600 * SECOND_NS  # of a call whose end is not reported
 MAX_AUTHORS = 8  # contents of a path with known authors
+# Every letter, with the number of fields of its line: the letter is the first.
 FIELDS = {"O": 8, "N": 5, "V": 3, "C": 4, "E": 3, "X": 3, "Z": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3,
           "W": 3, "F": 3, "L": 3, "G": 3, "H": 9, "U": 12, "A": 2, "M": 11}  # fmt: skip
+
+
+# --- lines: what hooks write
+
+
+def stamp(when: int, offset: int) -> str:
+    """A time in a line: nanoseconds of the wall clock, and by how many seconds it is ahead of the one since boot."""
+    return f"{when}:{offset}"
+
+
+def moment(text: str) -> tuple[int, int]:
+    """The two numbers of a stamp."""
+    when, _, offset = text.partition(":")
+    return int(when), int(offset)
+
+
+def call_line(
+    at: str, call: str, agent: str, *, is_open: bool, left: bool = False, diary: int = -1, claims: Iterable[str] = ()
+) -> Line:
+    """A call begins that may write; `left`: it leaves a program running, `diary`: the size of git's reflog."""
+    return "O", at, call, agent, OPEN if is_open else CLOSED, "1" if left else "", str(diary), ",".join(claims)
+
+
+def name_line(call: str, how: str, content: str, path: str) -> Line:
+    """A path that a call names, and the content that it will have, or "". A path with a slash at its end: a folder."""
+    return "N", call, how, content, path
+
+
+def tree_line(call: str, tree: str) -> Line:
+    """A call may write in that working tree, too."""
+    return "V", call, tree
+
+
+def call_end_line(at: str, call: str, *, left: bool) -> Line:
+    """A call ended; `left`: a program that it started may still run."""
+    return "C", at, call, "1" if left else ""
+
+
+def turn_line(at: str, agent: str) -> Line:
+    """The calls of an agent ended: a prompt, a stop, a boot."""
+    return "E", at, agent
+
+
+def session_line(at: str, agent: str) -> Line:
+    """An agent's session begins."""
+    return "B", at, agent
+
+
+def session_end_line(at: str, agent: str) -> Line:
+    """An agent's session ended."""
+    return "X", at, agent
+
+
+def death_line(at: str, agent: str) -> Line:
+    """The process of an agent's client is gone, and its calls ended with it."""
+    return "Z", at, agent
+
+
+def change_line(identifier: str, at: str, before: str, now: Sight, verdict: Verdict, flags: str) -> Line:
+    """A path has another content than before, as a look at that time found it."""
+    return (
+        "T", identifier, at, before, now.content, now.signature, verdict.actor, verdict.grade,
+        " ".join(verdict.suspects), flags, now.path,
+    )  # fmt: skip
+
+
+def mode_line(identifier: str, at: str, now: Sight, verdict: Verdict, kinds: tuple[str, str]) -> Line:
+    """The same content became executable, or no longer is."""
+    return ("M", *change_line(identifier, at, now.content, now, verdict, flags_of(kinds=kinds))[1:])
+
+
+def look_line(at: str, content: str, signature: str, path: str) -> Line:
+    """A look that found what was known, or a path for the first time."""
+    return "S", at, content, signature, path
+
+
+def tree_look_line(at: str, cost: int) -> Line:
+    """A look at the whole tree, and the nanoseconds that it took."""
+    return "F", at, str(cost)
+
+
+def survey_line(at: str, moves: int) -> Line:
+    """A look at all watched paths, by a hook that had read this many moves."""
+    return "L", at, str(moves)
+
+
+def commit_line(content: str, path: str) -> Line:
+    """A content is committed: it is no longer unfinished work."""
+    return "K", content, path
+
+
+def report_line(change: str) -> Line:
+    """A change was reported."""
+    return "D", change
+
+
+def owner_line(agent: str, path: str) -> Line:
+    """A path is that agent's unfinished work from now on."""
+    return "P", agent, path
+
+
+def claim_line(at: str, path: str) -> Line:
+    """A path was claimed by hand: it is watched like a named one."""
+    return "W", at, path
+
+
+def is_look(line: Line) -> bool:
+    """Is it a look that found nothing new at a path?"""
+    return line[0] == "S"
+
+
+def is_survey(line: Line) -> bool:
+    """Is it a look at all watched paths?"""
+    return line[0] == "L"
+
+
+def is_change(line: Line) -> bool:
+    """Is it a change of a path's content?"""
+    return line[0] == "T"
+
+
+def is_mode_change(line: Line) -> bool:
+    """Is it a change of a path's mode alone?"""
+    return line[0] == "M"
+
+
+def path_of(line: Line) -> str:
+    """The path of a look or a change."""
+    return line[-1]
+
+
+# --- lines: what a compacted ledger has in addition
+
+
+def compaction_line(moves: int, lines: int) -> Line:
+    """The ledger was compacted: the moves of heads before that, and the lines that were left."""
+    return "G", str(moves), str(lines)
+
+
+def head_line(path: str, head: Head, looked: int) -> Line:
+    """A path at the time of the compaction."""
+    authors = " ".join([word for pair in head.authors.items() for word in pair])
+    change = ""
+    if head.change is not None:
+        change = f"{head.change.actor} {head.change.grade} {head.change.looked} {head.change.id}"
+        if head.change.is_carried:
+            change += f" {_CARRIED}"
+    owners = " ".join(head.owners)
+    return "H", stamp(looked, head.offset), head.content, head.signature, owners, authors, change, str(head.named), path
+
+
+def unreported_line(change: Change) -> Line:
+    """An earlier change that is not reported yet, with the owners of what was there."""
+    return ("U", *change.line()[1:], " ".join(change.was_owned))
+
+
+def formatter_line(agent: str) -> Line:
+    """The files of an agent change by themselves right after an edit."""
+    return "A", agent
+
+
+# --- the flags of a change
+
+_NAMED, _IN_GIT, _STAGED = "n", "g", "s"
+_UNSURE, _OWN, _CARRIED = "u", "o", "p"
+_HOWS = frozenset({WHOLE, MERGES, BACK})
+_PLAIN = "0"  # the kind of a plain file, where the other one of the two is none
+
+
+def flags_of(
+    how: str | None = None,
+    *,
+    in_git: bool = False,
+    is_staged: bool = False,
+    is_own: bool = False,
+    is_carried: bool = False,
+    is_unsure: bool = False,
+    kinds: tuple[str, str] = ("", ""),
+) -> str:
+    """The flags of a change, as its line has them.
+
+    `how`: a call named the path, and writes it so ("": in some way); None if no call did. `in_git`: git has the new
+    content; `is_staged`: only in its index, so that it is not committed. `is_own`: of a likely change, its actor's
+    program alone ran, on its own work, just after others' had ended. `is_carried`: there are uncommitted changes in it
+    that no agent made and its actor had not read. `is_unsure`: it is not known whether there was a file before; the
+    first look at the path found it, and no look at the whole tree came before. `kinds`: of the file before and after
+    it: "" plain, `x` executable, `l` a symbolic link.
+    """
+    flags = "" if how is None else _NAMED + how
+    for flag, is_set in (
+        (_IN_GIT, in_git), (_STAGED, is_staged), (_OWN, is_own), (_CARRIED, is_carried), (_UNSURE, is_unsure),
+    ):  # fmt: skip
+        if is_set:
+            flags += flag
+    return flags + "".join([kind or _PLAIN for kind in kinds]) if any(kinds) else flags
+
+
+# --- what the lines are about
 
 
 class Call:
@@ -89,12 +264,12 @@ class Call:
                  "opened", "trees")  # fmt: skip
 
     def __init__(self, row: Line) -> None:
-        self.opened, self.offset = moment(row[1])
-        self.id, self.agent = row[2], row[3]
-        self.is_open = row[4] == OPEN  # it may write paths that it does not name
-        self.left = row[5] == "1"  # by its words, it leaves a program running
-        self.diary = int(row[6] or -1)
-        self.claims = row[7].split(",") if row[7] else []
+        _, at, self.id, self.agent, kind, left, diary, claims = row
+        self.opened, self.offset = moment(at)
+        self.is_open = kind == OPEN  # it may write paths that it does not name
+        self.left = left == "1"  # by its words, it leaves a program running
+        self.diary = int(diary or -1)  # the size of git's reflog when it began; -1: not known
+        self.claims = claims.split(",") if claims else []  # those that end with it
         self.closed = 0  # when it ended; 0: not yet
         self.ended = 0  # when the agent continued with something else, or was gone
         self.named: dict[str, list[str]] = {}  # path → how, and the announced content
@@ -109,25 +284,13 @@ class Call:
 
     def how(self, path: str) -> Sequence[str]:
         """How it writes a path that it names, and the announced content; two empty texts if it does not name it."""
-        found = self.named.get(path)
-        if found is not None:
-            return found
+        named = self.named.get(path)
+        if named is not None:
+            return named
         for folder in self.folders:
             if folder == "/" or path.startswith(folder):
                 return self.named[folder]
         return NOT_NAMED
-
-    def lines(self) -> list[Line]:
-        """The call as lines again."""
-        stamp = f"{self.opened}:{self.offset}"
-        kind = OPEN if self.is_open else CLOSED
-        left, diary = "1" if self.left else "", str(self.diary)
-        found: list[Line] = [("O", stamp, self.id, self.agent, kind, left, diary, ",".join(self.claims))]
-        found += [("N", self.id, *how, path) for path, how in self.named.items()]
-        found += [("V", self.id, tree) for tree in self.trees]
-        if self.closed:
-            found.append(("C", f"{self.closed}:{self.offset}", self.id, left))
-        return found
 
 
 class Head:
@@ -146,7 +309,7 @@ class Head:
     @property
     def is_carried(self) -> bool:
         """Does this content have in it what no agent made, and whoever changed it since had not read?"""
-        return self.author == OUTSIDE or (self.change is not None and CARRIED in self.change.flags)
+        return self.author == OUTSIDE or (self.change is not None and self.change.is_carried)
 
     @property
     def author(self) -> str:
@@ -162,37 +325,68 @@ class Change:
                  "signature", "suspects", "was_owned")  # fmt: skip
 
     def __init__(self, row: Line) -> None:
-        self.kind, self.id = row[0], row[1]
-        self.looked, self.offset = moment(row[2])
-        self.before, self.after, self.signature = row[3], row[4], row[5]
-        self.actor, self.grade = row[6], row[7]
-        self.suspects = row[8].split(" ") if row[8] else []
-        self.flags, self.path = row[9], row[10]
+        self.kind, self.id, at, self.before, self.after, self.signature = row[:6]
+        self.actor, self.grade, suspects, self.flags, self.path = row[6:11]
+        self.looked, self.offset = moment(at)
+        self.suspects = suspects.split(" ") if suspects else []
         self.was_owned: list[str] = []  # whose unfinished work was there before
         self.is_back = False  # git has this content, and it was there before
 
     def line(self) -> Line:
         """As a line of the ledger."""
-        stamp = f"{self.looked}:{self.offset}"
         return (
-            self.kind, self.id, stamp, self.before, self.after, self.signature, self.actor, self.grade,
-            " ".join(self.suspects), self.flags, self.path,
+            self.kind, self.id, stamp(self.looked, self.offset), self.before, self.after, self.signature, self.actor,
+            self.grade, " ".join(self.suspects), self.flags, self.path,
         )  # fmt: skip
 
     @property
     def is_named(self) -> bool:
         """Did the call that made it name the path?"""
-        return NAMED in self.flags
+        return _NAMED in self.flags
+
+    @property
+    def how(self) -> str:
+        """How the call that named the path writes it; "" if that is not known, or none did."""
+        how = self.flags[1:2]
+        return how if self.is_named and how in _HOWS else ""
+
+    @property
+    def in_git(self) -> bool:
+        """Does git have the new content, in a commit or in its index?"""
+        return _IN_GIT in self.flags
 
     @property
     def is_clean(self) -> bool:
         """Is the new content committed?"""
-        return GITTED in self.flags and STAGED not in self.flags
+        return _IN_GIT in self.flags and _STAGED not in self.flags
 
     @property
     def is_drop(self) -> bool:
         """Did git throw an uncommitted content away, or did a program delete it? A file that is named is an edit."""
-        return (self.is_clean or self.after == MISSING) and self.flags[:2] not in {NAMED + WHOLE, NAMED + MERGES}
+        return (self.is_clean or self.after == MISSING) and self.how not in {WHOLE, MERGES}
+
+    @property
+    def is_own(self) -> bool:
+        """Did its actor's program alone run, on its own work?"""
+        return _OWN in self.flags
+
+    @property
+    def is_carried(self) -> bool:
+        """Are uncommitted changes in it that no agent made, and that its actor had not read?"""
+        return _CARRIED in self.flags
+
+    @property
+    def is_unsure(self) -> bool:
+        """Is it not known whether there was a file before?"""
+        return _UNSURE in self.flags
+
+    @property
+    def kinds(self) -> tuple[str, str]:
+        """The kinds of the file before and after it."""
+        ends = self.flags[-2:]
+        if len(ends) == 2 and all(one in "0xl" for one in ends):  # noqa: PLR2004 - before and after
+            return ends[0].strip(_PLAIN), ends[1].strip(_PLAIN)
+        return "", ""
 
 
 class State:
@@ -252,48 +446,55 @@ class State:
             self.ended.pop(call.agent, None)
 
     def _named(self, row: Line) -> None:
-        call = self.calls.get(row[1])
+        _, identifier, how, content, path = row
+        call = self.calls.get(identifier)
         if call is not None:
-            self.spare += row[4] in call.named
-            if row[4][-1:] == "/" and row[4] not in call.named:
-                call.folders.append(row[4])
-            call.named[row[4]] = [row[2], row[3]]
-            head = self.heads.get(row[4])
+            self.spare += path in call.named
+            if path[-1:] == "/" and path not in call.named:
+                call.folders.append(path)
+            call.named[path] = [how, content]
+            head = self.heads.get(path)
             if head is not None:
                 head.named = max(head.named, call.opened)
                 self._move(head)
 
     def _reached(self, row: Line) -> None:
-        call = self.calls.get(row[1])
-        if call is not None and row[2] not in call.trees:
-            call.trees.append(row[2])
+        _, identifier, tree = row
+        call = self.calls.get(identifier)
+        if call is not None and tree not in call.trees:
+            call.trees.append(tree)
 
     def _closed(self, row: Line) -> None:
-        call = self.calls.get(row[2])
+        _, at, identifier, left = row
+        call = self.calls.get(identifier)
         if call is not None and not call.closed:
-            call.closed = moment(row[1])[0]
-            call.left = call.left or row[3] == "1"
+            call.closed = moment(at)[0]
+            call.left = call.left or left == "1"
 
     def _stepped(self, row: Line) -> None:
-        when = moment(row[1])[0]
+        _, at, agent = row
+        when = moment(at)[0]
         for call in self.calls.values():
-            if call.agent == row[2] and not call.ended:
+            if call.agent == agent and not call.ended:
                 call.ended = when
 
     def _left(self, row: Line) -> None:
         self._stepped(row)
-        self.ended[row[2]] = moment(row[1])[0]
+        _, at, agent = row
+        self.ended[agent] = moment(at)[0]
 
     def _died(self, row: Line) -> None:
-        when = moment(row[1])[0]
+        _, at, agent = row
+        when = moment(at)[0]
         for call in self.calls.values():
-            if call.agent == row[2] and not call.closed and not call.ended:
+            if call.agent == agent and not call.closed and not call.ended:
                 call.closed = when
         self._left(row)
 
     def _began(self, row: Line) -> None:
-        self.began.setdefault(row[2], moment(row[1])[0])
-        self.ended.pop(row[2], None)
+        _, at, agent = row
+        self.began.setdefault(agent, moment(at)[0])
+        self.ended.pop(agent, None)
 
     def _changed(self, row: Line) -> Change | None:
         change = Change(row)
@@ -318,7 +519,7 @@ class State:
         head.content, head.signature, head.change = change.after, change.signature, change
         head.looked, head.offset = change.looked, change.offset
         change.is_back = change.is_clean and head.authors.get(change.after) in {BASE, GIT}
-        maker = head.authors.pop(change.after, "") or (GIT if GITTED in change.flags else change.actor)
+        maker = head.authors.pop(change.after, "") or (GIT if change.in_git else change.actor)
         head.authors[change.after] = maker
         if len(head.authors) > MAX_AUTHORS:
             del head.authors[next(iter(head.authors))]
@@ -329,7 +530,7 @@ class State:
         elif (
             change.grade == LIKELY
             and change.suspects == change.was_owned == [change.actor]
-            and GITTED not in change.flags
+            and not change.in_git
             and change.after != MISSING
         ):
             usual = change.actor in self.formats
@@ -346,7 +547,7 @@ class State:
         """Did the content of a fresh edit change within seconds, by its owner's formatter or by another's program?"""
         if last is None or not last.is_named or change.grade != LIKELY or change.was_owned != [last.actor]:
             return False
-        if change.actor == last.actor or GITTED in change.flags or change.after == MISSING:
+        if change.actor == last.actor or change.in_git or change.after == MISSING:
             return False
         return 0 <= _written(change.signature) - last.looked < FORMATTER_NS
 
@@ -359,50 +560,57 @@ class State:
                 return
 
     def _same(self, row: Line) -> None:
-        looked, offset = moment(row[1])
-        head = self.heads.get(row[4])
+        _, at, content, signature, path = row
+        looked, offset = moment(at)
+        head = self.heads.get(path)
         if head is None:
-            head = self.heads[row[4]] = Head(row[2], row[3], looked, offset)
-            head.authors[row[2]] = BASE
+            head = self.heads[path] = Head(content, signature, looked, offset)
+            head.authors[content] = BASE
             # A git command names what it brings back before anybody looks at it.
-            head.named = max([call.opened for call in self.calls.values() if row[4] in call.named], default=0)
+            head.named = max([call.opened for call in self.calls.values() if path in call.named], default=0)
             self._move(head)
         else:
             self.spare += 1
-            if head.content == row[2] and looked > head.looked:
-                head.signature, head.looked, head.offset = row[3], looked, offset
+            if head.content == content and looked > head.looked:
+                head.signature, head.looked, head.offset = signature, looked, offset
 
     def _moded(self, row: Line) -> None:
-        self._same(("S", row[2], row[4], row[5], row[10]))
+        change = Change(row)
+        self._same(look_line(row[2], change.after, change.signature, change.path))
         self.spare -= 1  # it is remembered
-        if row[7] in GRADES and (not self.changes or self.changes[-1].signature != row[5]):
-            self.changes.append(Change(row))
+        if change.grade in GRADES and (not self.changes or self.changes[-1].signature != change.signature):
+            self.changes.append(change)
 
     def _committed(self, row: Line) -> None:
-        head = self.heads.get(row[2])
-        if head is not None and head.content == row[1]:
+        _, content, path = row
+        head = self.heads.get(path)
+        if head is not None and head.content == content:
             head.owners, head.named = [], 0
             self._move(head)
 
     def _told(self, row: Line) -> None:
+        _, identifier = row
         self.spare += 2  # with the change
-        self.told.add(row[1])
-        self.untold.pop(row[1], None)
+        self.told.add(identifier)
+        self.untold.pop(identifier, None)
 
     def _passed(self, row: Line) -> None:
-        head = self.heads.get(row[2])
+        _, agent, path = row
+        head = self.heads.get(path)
         if head is not None:
-            head.owners = [row[1]] if row[1] else []
+            head.owners = [agent] if agent else []
             self._move(head)
 
     def _owed(self, row: Line) -> None:
-        change = self.untold[row[1]] = Change(row)
-        change.was_owned = row[11].split(" ") if row[11] else []
+        change, owners = Change(row), row[-1]
+        self.untold[change.id] = change
+        change.was_owned = owners.split(" ") if owners else []
 
     def _watched(self, row: Line) -> None:
-        head = self.heads.get(row[2])
+        _, at, path = row
+        head = self.heads.get(path)
         if head is not None:
-            head.named = max(head.named, moment(row[1])[0])
+            head.named = max(head.named, moment(at)[0])
             self._move(head)
 
     def _move(self, head: Head) -> None:
@@ -410,35 +618,42 @@ class State:
         head.moved = self.moves
 
     def _surveyed(self, row: Line) -> None:
-        found = (int(row[2]), moment(row[1])[0])
+        _, at, moves = row
+        look = (int(moves), moment(at)[0])
         self.spare += 1
-        self.looks = [one for one in self.looks if one[0] > found[0] or one[1] > found[1]]
-        self.looks.append(found)
+        self.looks = [one for one in self.looks if one[0] > look[0] or one[1] > look[1]]
+        self.looks.append(look)
 
     def _counted(self, row: Line) -> None:
-        self.moves = max(self.moves, int(row[1]))
-        self.left = int(row[2])
+        _, moves, lines = row
+        self.moves = max(self.moves, int(moves))
+        self.left = int(lines)
 
     def _looked(self, row: Line) -> None:
-        self.full = max(self.full, moment(row[1])[0])
-        self.cost = int(row[2]) if row[2].isdigit() else DEFAULT_LOOK_COST_NS
+        _, at, cost = row
+        self.full = max(self.full, moment(at)[0])
+        self.cost = int(cost) if cost.isdigit() else DEFAULT_LOOK_COST_NS
 
     def _kept(self, row: Line) -> None:
-        looked, offset = moment(row[1])
-        head = Head(row[2], row[3], looked, offset)
-        head.owners = row[4].split(" ") if row[4] else []
-        pairs = row[5].split(" ") if row[5] else []
+        _, at, content, signature, owners, authors, change, named, path = row
+        looked, offset = moment(at)
+        head = Head(content, signature, looked, offset)
+        head.owners = owners.split(" ") if owners else []
+        pairs = authors.split(" ") if authors else []
         head.authors = dict(zip(pairs[::2], pairs[1::2], strict=False))
-        if row[6]:
-            actor, grade, when, identifier, *flags = row[6].split(" ")
-            stamp, flag = f"{when}:{offset}", "".join(flags)
-            head.change = Change(("T", identifier, stamp, UNKNOWN, row[2], row[3], actor, grade, "", flag, row[8]))
-        head.named = int(row[7] or 0)
+        if change:
+            actor, grade, when, identifier, *flags = change.split(" ")
+            made = f"{when}:{offset}"
+            head.change = Change(
+                ("T", identifier, made, UNKNOWN, content, signature, actor, grade, "", "".join(flags), path)
+            )
+        head.named = int(named or 0)
         head.moved = self.moves
-        self.heads[row[8]] = head
+        self.heads[path] = head
 
     def _formatted(self, row: Line) -> None:
-        self.formats.add(row[1])
+        _, agent = row
+        self.formats.add(agent)
 
     READ = {  # noqa: RUF012 - made once, never changed
         "O": _opened, "N": _named, "V": _reached, "C": _closed, "E": _stepped, "X": _left, "Z": _died, "B": _began,
@@ -451,12 +666,12 @@ class State:
     def watched(self, now: int) -> list[str]:
         """The paths for a look: unfinished work, and recently named paths. Of very many, the latest and some others."""
         since = now - WATCH_NS
-        found = [path for path, head in self.heads.items() if head.named > since or head.owners]
-        if len(found) <= MAX_PATHS_WATCHED:
-            return found
-        found.sort(key=self._last_named, reverse=True)
-        late = sorted(found[MAX_PATHS_WATCHED // 2 :], key=lambda path: self.heads[path].looked)
-        return found[: MAX_PATHS_WATCHED // 2] + late[: MAX_PATHS_WATCHED // 2]  # the rest in turn
+        paths = [path for path, head in self.heads.items() if head.named > since or head.owners]
+        if len(paths) <= MAX_PATHS_WATCHED:
+            return paths
+        paths.sort(key=self._last_named, reverse=True)
+        late = sorted(paths[MAX_PATHS_WATCHED // 2 :], key=lambda path: self.heads[path].looked)
+        return paths[: MAX_PATHS_WATCHED // 2] + late[: MAX_PATHS_WATCHED // 2]  # the rest in turn
 
     def _last_named(self, path: str) -> tuple[int, str]:
         head = self.heads[path]
@@ -523,17 +738,6 @@ class State:
             for call in self.calls.values()
         )  # fmt: skip
 
-    def _kept_heads(self, now: int) -> list[tuple[str, Head]]:
-        """Unfinished work, named paths, and the latest changes: their authors are asked for during a day."""
-        needed, changed = [], []
-        for path, head in self.heads.items():
-            if head.owners or head.named > now - WATCH_NS:
-                needed.append((path, head))
-            elif head.change is not None and head.change.looked > now - HISTORY_NS:
-                changed.append((path, head))
-        changed.sort(key=_last_change)
-        return [*needed, *changed[-MAX_CHANGES_KEPT:]]
-
     @property
     def is_long(self) -> bool:
         """Is it worth compacting? Every hook reads all of it."""
@@ -544,54 +748,22 @@ class State:
         """Is it worth rewriting without its obsolete lines?"""
         return self.spare > MAX_OBSOLETE_LINES
 
-    def lines(self, now: int) -> list[Line]:
-        """The same in fewer lines: old events that no longer matter are left out.
 
-        Calls before the last look at the whole tree cannot have caused anything that is still to be found.
-        """
-        found = self._lines(now, self._kept_heads(now))
-        return [("G", str(self.moves), str(len(found))), *found]
-
-    def shorter(self, now: int) -> list[Line]:
-        """The same without the obsolete lines: every known path stays known."""
-        return [("G", str(self.moves), str(self.left)), *self._lines(now, self.heads.items())]
-
-    def past(self) -> list[Line]:
-        """The changes that the lines of a compacted ledger leave out."""
-        return [change.line() for change in self.changes]
-
-    def _lines(self, now: int, heads: Iterable[tuple[str, Head]]) -> list[Line]:
-        found: list[Line] = [("F", f"{self.full}:0", str(self.cost))] if self.full else []
-        known = [agent for agent in self.began if self.ended.get(agent, now) >= now - HISTORY_NS]
-        found += [("B", f"{self.began[agent]}:0", agent) for agent in known]
-        # before the heads: a path that was committed since is not named again by their lines
-        for call in self.calls.values():
-            if call.may_matter(max(self.full, now - HISTORY_NS)):
-                found += call.lines()
-                if call.ended:
-                    found.append(("E", f"{call.ended}:{call.offset}", call.agent))
-        found += [("X", f"{self.ended[agent]}:0", agent) for agent in known if agent in self.ended]
-        found += [("A", agent) for agent in self.formats]
-        for path, head in heads:
-            found.append(_kept_line(path, head, self.last_look(head, now)))
-        for change in self.untold.values():
-            found.append(("U", *change.line()[1:], " ".join(change.was_owned)))
-        return found
+def changes_of(lines: Iterable[Line]) -> list[Change]:
+    """The changes of contents and modes among these lines; a damaged line is void."""
+    changes: list[Change] = []
+    for line in lines:
+        if len(line) == FIELDS["T"] and (is_change(line) or is_mode_change(line)):
+            try:
+                changes.append(Change(line))
+            except ValueError:
+                continue
+    return changes
 
 
-def _last_change(one: tuple[str, Head]) -> int:
-    return one[1].change.looked if one[1].change is not None else 0
-
-
-def _kept_line(path: str, head: Head, looked: int) -> Line:
-    authors = " ".join([word for pair in head.authors.items() for word in pair])
-    change = ""
-    if head.change is not None:
-        change = f"{head.change.actor} {head.change.grade} {head.change.looked} {head.change.id}"
-        if CARRIED in head.change.flags:
-            change += f" {CARRIED}"
-    stamp = f"{looked}:{head.offset}"
-    return ("H", stamp, head.content, head.signature, " ".join(head.owners), authors, change, str(head.named), path)
+def is_change_since(line: Line, when: int) -> bool:
+    """Is it a change that was found at that time or later?"""
+    return any(change.looked >= when for change in changes_of([line]))
 
 
 def owners_after(owners: list[str], change: Change) -> list[str]:
@@ -635,11 +807,5 @@ def _is_plain(change: Change) -> bool:
         own = all(related(owner, change.actor) for owner in change.was_owned)
         if change.is_drop and any(owner != change.actor for owner in change.was_owned):
             return False  # a subagent's sweep may take its parent's work away, and the other way round
-        return own and (change.grade == SURE or change.is_named or OWN in change.flags)
+        return own and (change.grade == SURE or change.is_named or change.is_own)
     return change.is_named
-
-
-def moment(text: str) -> tuple[int, int]:
-    """Parse a time: nanoseconds, and the seconds by which the wall clock is ahead."""
-    when, _, offset = text.partition(":")
-    return int(when), int(offset)

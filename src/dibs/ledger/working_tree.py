@@ -11,25 +11,18 @@ from __future__ import annotations
 import os
 
 from dibs.ledger import contents, ledger_files
+from dibs.ledger import state as ledger
 from dibs.ledger.state import (
     BACK,
     BASE,
-    CARRIED,
-    CLOSED,
     GIT,
-    GITTED,
     INODE_LAG_NS,
     LIKELY,
     MAX_PATHS_WATCHED,
     MISSING,
-    NAMED,
-    OPEN,
     OUTSIDE,
-    OWN,
-    STAGED,
     SURE,
     UNKNOWN,
-    UNSURE,
     WHOLE,
     State,
 )
@@ -40,6 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dibs.ledger.attribution import Verdict
     from dibs.ledger.state import Change, Head, Line
     from dibs.workspace.location import Place
 
@@ -130,7 +124,7 @@ class Tree:
         self.look([*watched, *more])
         self._may_wait = False
         if 0 < len(watched) < MAX_PATHS_WATCHED and not self._half_done:
-            self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))
+            self._lines.append(ledger.survey_line(self._stamp, moves))
 
     def is_accompanied(self, agent: str) -> bool:
         """Is another agent there, as far as is known?"""
@@ -145,7 +139,8 @@ class Tree:
         gone = [agent for agent in agents if self.local and ledger_files.is_gone(self.local, agent)]
         if gone:
             wall, offset = ledger_files.now()
-            self.add(*[("Z", f"{wall - 2 * INODE_LAG_NS}:{offset}", agent) for agent in gone])
+            at = ledger.stamp(wall - 2 * INODE_LAG_NS, offset)
+            self.add(*[ledger.death_line(at, agent) for agent in gone])
             self.write()
         return gone
 
@@ -170,7 +165,7 @@ class Tree:
                 signature = contents.signature(full)
             if head is not None and head.signature == signature and not contents.is_racy(signature, head.looked):
                 if always:
-                    self._lines.append(("S", f"{self.now}:{self.offset}", head.content, signature, path))
+                    self._lines.append(ledger.look_line(self._stamp, head.content, signature, path))
                 continue
             if signature == missing and os.path.exists(f"{full}/.git"):
                 continue  # a submodule or another repository: what it has checked out is no content of this tree's
@@ -195,8 +190,9 @@ class Tree:
         self.write()
         clean = set(self.state.owned()) - set(changed) - self._half_done
         clean -= self._changed_inside(clean)
-        self.add(*[("K", self.state.heads[path].content, path) for path in clean])
-        self.add(("F", f"{before}:{offset}", str(ledger_files.now()[0] - before)))  # git saw nothing later than that
+        self.add(*[ledger.commit_line(self.state.heads[path].content, path) for path in clean])
+        cost = ledger_files.now()[0] - before
+        self.add(ledger.tree_look_line(ledger.stamp(before, offset), cost))  # git saw nothing later than that
         self.write()
 
     def inside(self, paths: Iterable[str]) -> dict[str, list[str]]:
@@ -236,12 +232,11 @@ class Tree:
         if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen, head):
             self._half_done.add(seen.path)
             return
-        stamp = f"{self.now}:{self.offset}"
         if head is not None and head.content == seen.content:
             self.found[seen.path] = seen
             kind = contents.kind_of(head.signature)
             if head.signature[-1:] == seen.signature[-1:] or not head.signature or not self._became(seen, head, kind):
-                self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
+                self._lines.append(ledger.look_line(self._stamp, seen.content, seen.signature, seen.path))
             return
         in_git, kind = self.index.entry(seen.path)
         is_large = seen.content[:1] == contents.SAMPLED and self.index.has(seen.path, seen.signature)
@@ -260,7 +255,7 @@ class Tree:
             before, kind = contents.of_mode(int(mode, 8), blob) if blob else (MISSING, contents.PLAIN)
         if before == seen.content:
             if head is not None or not self._keeps_modes(kind, seen) or not self._became(seen, head, kind):
-                self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
+                self._lines.append(ledger.look_line(self._stamp, seen.content, seen.signature, seen.path))
             return
         if head is not None:
             kind = contents.kind_of(head.signature)
@@ -289,12 +284,7 @@ class Tree:
         verdict = attribution.judge(
             self.state, seen.path, seen.content, changed, ledger_files.now()[0], self.offset, known=head
         )
-        self._lines.append(
-            (
-                "M", os.urandom(6).hex(), f"{self.now}:{self.offset}", seen.content, seen.content, seen.signature,
-                verdict.actor, verdict.grade, " ".join(verdict.suspects), f"{was or 0}{now or 0}", seen.path,
-            )
-        )  # fmt: skip
+        self._lines.append(ledger.mode_line(os.urandom(6).hex(), self._stamp, seen, verdict, (was, now)))
         return True
 
     def _is_half_done(self, seen: Seen, head: Head | None) -> bool:
@@ -318,16 +308,15 @@ class Tree:
             written=contents.written_at(seen.signature), signature=seen.signature,
             tidies=lambda blob: self._tidies(blob, seen),
         )  # fmt: skip
-        flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
-        if is_staged:
-            flags += STAGED
-        if verdict.own:
-            flags += OWN
-        if head is not None and not is_git and verdict.how != WHOLE and self._carries(head, seen.path, verdict.actor):
-            flags += CARRIED
-        if head is None and before == MISSING and not self.state.full and not self._is_in_new_folder(seen.path):
-            flags += UNSURE
-        self._change(seen, before, kind, verdict.actor, verdict.grade, verdict.suspects, flags)
+        may_carry = head is not None and not is_git and verdict.how != WHOLE
+        is_first = head is None and before == MISSING and not self.state.full
+        flags = ledger.flags_of(
+            verdict.how or None, in_git=is_git, is_staged=is_staged, is_own=verdict.own,
+            is_carried=may_carry and self._carries(head, seen.path, verdict.actor),
+            is_unsure=is_first and not self._is_in_new_folder(seen.path),
+            kinds=(kind, contents.kind_of(seen.signature)),
+        )  # fmt: skip
+        self._change(seen, before, verdict, flags)
 
     def _tidies(self, blob: str, seen: Seen) -> bool:
         """Is what was seen a formatter's version of this content?"""
@@ -336,9 +325,9 @@ class Tree:
         before = contents.kept(self.objects, blob) if seen.data is not None and blob != MISSING else None
         return before is not None and attribution.same_words(before, seen.data or b"")
 
-    def _carries(self, head: Head, path: str, actor: str) -> bool:
+    def _carries(self, head: Head | None, path: str, actor: str) -> bool:
         """Was there something uncommitted that no agent made and the actor had not read? It may still be in it."""
-        if not head.is_carried or head.content in {MISSING, self.index.blob(path)}:
+        if head is None or not head.is_carried or head.content in {MISSING, self.index.blob(path)}:
             return False
         return ledger_files.Seen(self.folder, actor).last(path) != head.content
 
@@ -350,24 +339,17 @@ class Tree:
                 return head.content == MISSING
         return False
 
-    def _change(
-        self, seen: Seen, before: str, kind: str, actor: str, grade: str, suspects: Sequence[str], flags: str
-    ) -> None:
+    def _change(self, seen: Seen, before: str, verdict: Verdict, flags: str) -> None:
         identifier = os.urandom(6).hex()
-        now = contents.kind_of(seen.signature)
-        if kind or now:
-            flags += f"{kind or 0}{now or 0}"
         if before != MISSING:
             contents.touch(self.objects, before)  # it stays as long as the memory of this change
-        line = (
-            "T", identifier, f"{self.now}:{self.offset}", before, seen.content, seen.signature, actor, grade,
-            " ".join(suspects), flags, seen.path,
-        )  # fmt: skip
-        self._lines.append(line)
+        self._lines.append(ledger.change_line(identifier, self._stamp, before, seen, verdict, flags))
         self._pending.add(identifier)
 
-    def made(self, path: str, actor: str, flags: str = NAMED) -> None:
+    def made(self, path: str, actor: str, how: str = "") -> None:
         """The caller itself wrote this path just now, and no one else could have (`dibs restore`)."""
+        from dibs.ledger.attribution import Verdict
+
         self.now, self.offset = ledger_files.now()
         full = f"{self.top}/{path}"
         signature = contents.signature(full)
@@ -378,14 +360,11 @@ class Tree:
         before, kind = self.index.entry(path)
         if head is not None:
             before, kind = head.content, contents.kind_of(head.signature)
+        verdict, kinds = Verdict(actor, SURE, [actor]), (kind, contents.kind_of(signature))
         if before != content:
-            self._change(seen, before, kind, actor, SURE, [actor], flags)
-        elif kind != contents.kind_of(signature):
-            line = (
-                "M", os.urandom(6).hex(), f"{self.now}:{self.offset}", content, content, signature, actor, SURE, actor,
-                f"{kind or 0}{contents.kind_of(signature) or 0}", path,
-            )  # fmt: skip
-            self._lines.append(line)
+            self._change(seen, before, verdict, ledger.flags_of(how, kinds=kinds))
+        elif kinds[0] != kinds[1]:
+            self._lines.append(ledger.mode_line(os.urandom(6).hex(), self._stamp, seen, verdict, kinds))
 
     def keep(self, seen: Seen) -> None:
         """Keep the content that was seen, so that it can be restored."""
@@ -402,15 +381,19 @@ class Tree:
 
     def stamp(self) -> str:
         """This moment, in the ledger's form."""
-        wall, offset = ledger_files.now()
-        return f"{wall}:{offset}"
+        return ledger.stamp(*ledger_files.now())
+
+    @property
+    def _stamp(self) -> str:
+        """The time of this look, in the ledger's form."""
+        return ledger.stamp(self.now, self.offset)
 
     def open_call(
         self, call: str, agent: str, *, is_open: bool, left: bool = False, diary: int = -1, claims: Sequence[str] = ()
     ) -> None:
         """A call begins. Its line comes before the names that it writes."""
-        kind = OPEN if is_open else CLOSED
-        self._lines.insert(0, ("O", self.stamp(), call, agent, kind, "1" if left else "", str(diary), ",".join(claims)))
+        line = ledger.call_line(self.stamp(), call, agent, is_open=is_open, left=left, diary=diary, claims=claims)
+        self._lines.insert(0, line)
 
     def name(
         self, call: str, path: str, how: str, expected: bytes | None = None, *, blob: str = "", goes: bool = False,
@@ -425,7 +408,7 @@ class Tree:
             blob = contents.blob_id(expected)
             if keep:
                 contents.keep(self.objects, blob, expected)
-        self.add(("N", call, how, blob, path))
+        self.add(ledger.name_line(call, how, blob, path))
 
     def settle(self) -> None:
         """Append at once if a change was found; lines that say "unchanged" wait for the next `write`.
@@ -460,7 +443,7 @@ class Tree:
         """The changes among these lines that count, in a ledger that was read again."""
         found = dict(self.state.untold)
         for line in lines:
-            head = self.state.heads.get(line[-1]) if line[0] == "T" else None
+            head = self.state.heads.get(ledger.path_of(line)) if ledger.is_change(line) else None
             if head is not None and head.change is not None and head.change.before != UNKNOWN:
                 found.setdefault(head.change.id, head.change)
         return list(found.values())
@@ -476,7 +459,7 @@ class Tree:
         from dibs.ledger import attribution
 
         knows = attribution.knowledge(
-            change.flags[1:2] if change.is_named else "", sure=change.grade == SURE or OWN in change.flags,
+            change.how, sure=change.grade == SURE or change.is_own,
             before_known=change.before in {MISSING, last},
             after_seen=known.ever(change.path, change.after), foreign=self._is_foreign(change),
         )  # fmt: skip
@@ -514,7 +497,10 @@ class Tree:
         if self.state.is_long:
             if self._is_in_git:
                 self.look_at_all()
-            ledger_files.replace(self.folder, self.state.lines(self.now), self._known, self.state.past())
+            from dibs.ledger import compaction
+
+            lines = compaction.compacted(self.state, self.now)
+            ledger_files.replace(self.folder, lines, self._known, compaction.past(self.state))
         else:
             self.shorten()
 
@@ -523,13 +509,16 @@ class Tree:
         known = [path for path in paths if path in self.state.heads]
         self.look(known)
         self.write()
-        self.add(*[("K", self.state.heads[path].content, path) for path in known])
+        self.add(*[ledger.commit_line(self.state.heads[path].content, path) for path in known])
         self.write()
 
     def shorten(self) -> None:
         """Rewrite the ledger when many of its lines are obsolete. Every hook reads all of it."""
         if self.state.is_wordy:
-            ledger_files.replace(self.folder, self.state.shorter(self.now), self._known, self.state.past())
+            from dibs.ledger import compaction
+
+            lines = compaction.without_obsolete(self.state, self.now)
+            ledger_files.replace(self.folder, lines, self._known, compaction.past(self.state))
 
 
 def _without_repeats(lines: list[Line]) -> list[Line]:
@@ -537,12 +526,12 @@ def _without_repeats(lines: list[Line]) -> list[Line]:
     kept: list[Line] = []
     later: set[str] = set()
     for line in reversed(lines):
-        if line[0] == "S":
-            if line[4] in later:
+        if ledger.is_look(line):
+            if ledger.path_of(line) in later:
                 continue
-            later.add(line[4])
-        elif line[0] in {"T", "M"}:
-            later.discard(line[-1])
+            later.add(ledger.path_of(line))
+        elif ledger.is_change(line) or ledger.is_mode_change(line):
+            later.discard(ledger.path_of(line))
         kept.append(line)
     kept.reverse()
     return kept

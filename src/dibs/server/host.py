@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 
 from dibs.client.session import Session
-from dibs.errors import DibsError, Invalid, Unavailable
+from dibs.errors import DibsError, Invalid, Stale
 from dibs.machine import clock
 from dibs.server.desk import Desk
 from dibs.server.desk_store import DeskStore
@@ -89,7 +89,7 @@ class Host:
 
     def reopen_after(self, error: BaseException) -> bool:
         """After a request failed: was the store replaced or moved? Then the next request reopens it: worth a retry."""
-        if not isinstance(error, Unavailable) or not ("replaced" in error.fields or "moved" in error.fields):
+        if not isinstance(error, Stale):
             return False
         with self._mutex:
             if self._desk is not None and _is_gone(self._desk.store):  # else another request has reopened it
@@ -113,8 +113,8 @@ class Host:
 def _is_gone(store: Store) -> bool:
     try:
         store.look(lambda _: None)
-    except Unavailable as error:
-        return "replaced" in error.fields or "moved" in error.fields
+    except Stale:
+        return True
     except (DibsError, Unsettled):
         pass
     return False

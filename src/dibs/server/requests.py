@@ -11,7 +11,7 @@ from time import perf_counter
 
 from dibs.client import catalogue, read_fields, steps
 from dibs.client.store_link import StoreLink
-from dibs.errors import DibsError, NotFound, Unavailable
+from dibs.errors import DibsError, NotFound, Stale, Unavailable
 from dibs.operations.core import index
 from dibs.operations.core.call import Need
 from dibs.operations.core.entry import perform
@@ -168,9 +168,7 @@ def is_single_decision(operation: Operation, given: dict[str, Any]) -> bool:
 
 def is_worth_a_retry(error: Exception) -> bool:
     """Was nothing decided, and can a thread decide it in a second attempt?"""
-    if isinstance(error, Unavailable):
-        return "moved" in error.fields or "replaced" in error.fields
-    return isinstance(error, (Need, Unsettled))
+    return isinstance(error, (Need, Stale, Unsettled))
 
 
 class Requests:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import Unavailable
+from dibs.errors import Unavailable, Unreachable
 from dibs.machine import clock
 from dibs.stores.opening import fallback_mark
 
@@ -42,12 +42,12 @@ class Autostart:
         if is_foreign_server(self._local):
             if self._patient:
                 return  # the owner has to start it again: an empty one in its place would be a second store
-            raise Unavailable(f"{where} does not answer. {NOT_OURS}", store=where, unreachable=True)
+            raise Unreachable(f"{where} does not answer. {NOT_OURS}", store=where)
         refuse_stopped(self._local, self._url)
         why = recent_failure(self._local)
         if why:
             message = f"{where} is down and could not be started: {why} Run `dibs up`."
-            raise Unavailable(message, store=where, unreachable=True)
+            raise Unreachable(message, store=where)
         now = clock.since_boot()
         if not self._started or now - self._started > START_INTERVAL_MS:
             self._started = now

@@ -16,7 +16,7 @@ import os
 import ssl
 
 from dibs import jsontext
-from dibs.errors import ERRORS, Invalid, Unauthorized, Unavailable, quoted
+from dibs.errors import ERRORS, Invalid, Unauthorized, Unavailable, Unreachable, from_parts, quoted
 from dibs.stores.turns import forked
 
 TYPE_CHECKING = False
@@ -101,7 +101,7 @@ class FarConnection:
             connection.close()
             message = f"{self.url}: its certificate does not count ({error.verify_message}); DIBS_CA_FILE names the \
 certificates of a private authority."
-            raise Unavailable(message, store=self.url, unreachable=True) from None
+            raise Unreachable(message, store=self.url) from None
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
             connection.close()
             raise Lost(str(error) or "the connection was closed", sent=sent) from None
@@ -130,7 +130,7 @@ certificates of a private authority."
             if fields.get("ending"):
                 raise Lost(str(message), sent=True)
             if code in ERRORS:
-                raise ERRORS[code](str(message), **fields)
+                raise from_parts([code, str(message), fields])
         if status in RETRY_AFTER:
             raise Lost(f"status {status}", sent=True)
         if status != OK or not isinstance(answer, dict):

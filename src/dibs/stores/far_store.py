@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import Unavailable
+from dibs.errors import Unavailable, Unreachable
 from dibs.machine import clock
 from dibs.stores.far_connection import FarConnection, Lost
 from dibs.stores.seam import ERROR, Engine, Event, Head, Seal
@@ -62,7 +62,7 @@ class FarStore(Engine):
                 clock.hear(self._ahead)
             return answer
 
-    def _unreachable(self, why: str, *, was_sent: bool) -> Unavailable:
+    def _unreachable(self, why: str, *, was_sent: bool) -> Unreachable:
         known = (
             " Whether the request was done is not known: ask again with the same request id, or look at `dibs status`."
             if was_sent
@@ -72,7 +72,7 @@ class FarStore(Engine):
             f"the server {self.url} does not answer ({why}).{known} Is it running there (`dibs serve`), and is this "
             "the right address?"
         )
-        return Unavailable(message, store=self.url, unreachable=True, **({"unknown": True} if was_sent else {}))
+        return Unreachable(message, store=self.url, **({"unknown": True} if was_sent else {}))
 
     def _read(self, path: str) -> Any:
         return self.reach("GET", path, lambda _: None)

@@ -12,7 +12,7 @@ import shutil
 import sys
 
 from dibs import jsontext
-from dibs.errors import DibsError, Unavailable
+from dibs.errors import DibsError, Unavailable, Unreachable
 from dibs.machine import clock, processes, programs
 from dibs.stores.autostart import FAILED, FOLDER, STOPPED
 from dibs.stores.redis.wire import LOOPBACK, SCHEMES_WITHOUT_LIBRARY, ConnectionLost, ServerError
@@ -98,9 +98,9 @@ def ensure_running(
         known = running(local)
         return {"started": False, **({"server": known} if known else {})}
     if "refused" not in why and "No such file" not in why:  # another process listens there
-        raise Unavailable(f"{hidden(url)} does not answer: {why}.", store=hidden(url), unreachable=True)
+        raise Unreachable(f"{hidden(url)} does not answer: {why}.", store=hidden(url))
     if not anew and autostart.is_foreign_server(local):
-        raise Unavailable(f"{hidden(url)} does not answer. {autostart.NOT_OURS}", store=hidden(url), unreachable=True)
+        raise Unreachable(f"{hidden(url)} does not answer. {autostart.NOT_OURS}", store=hidden(url))
     return {"started": True, "server": start(local, url, fsync)}
 
 

@@ -519,10 +519,11 @@ def fill(result: Json, commit: int) -> Json:
 
 def unknown_outcome(error: DibsError) -> DibsError:
     """The error for a commit that failed on its way, after its last word: it may have been applied."""
-    from dibs.errors import Unavailable
+    from dibs.errors import Unavailable, from_parts
 
     message = f"{error.message} Whether it was done is not known: ask again with the same request id, or look."
-    return Unavailable(message.replace(" Nothing was changed.", ""), **{**error.fields, "unknown": True})
+    text = message.replace(" Nothing was changed.", "")
+    return from_parts([Unavailable.code, text, {**error.fields, "unknown": True}])
 
 
 def too_slow() -> Exception:

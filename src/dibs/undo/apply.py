@@ -13,7 +13,7 @@ import os
 from dibs.errors import Busy, Conflict, DibsError, Fenced, Invalid, Unavailable
 from dibs.git import queries as git
 from dibs.ledger import contents, file_writes, working_tree
-from dibs.ledger.state import MISSING, NAMED, UNDO, WHOLE
+from dibs.ledger.state import MISSING, UNDO, WHOLE, call_end_line, commit_line, name_line, owner_line
 from dibs.machine.clock import random_id
 from dibs.operations.guards import undo as rules
 from dibs.undo import commits
@@ -205,14 +205,13 @@ class Worker:
         call = f"{UNDO}{made['undo']}"
         self.tree.open_call(call, self.call.agent, is_open=False)
         for path, _, _, blob, _ in rows:
-            self.tree.add(("N", call, WHOLE, blob, path))
+            self.tree.add(name_line(call, WHOLE, blob, path))
         self.tree.write()
         left = [path for path, was, was_kind, blob, kind in rows if not self._put(path, (was, was_kind), (blob, kind))]
         for path, *_ in rows:
             if path not in left:
-                self.tree.made(path, self.call.agent, NAMED + WHOLE)
-        wall, offset = self.tree.stamp().split(":")
-        self.tree.add(("C", f"{wall}:{offset}", call, ""))
+                self.tree.made(path, self.call.agent, WHOLE)
+        self.tree.add(call_end_line(self.tree.stamp(), call, left=False))
         self.tree.write()
         self._settle_owners([row for row in rows if row[0] not in left])
         return left
@@ -286,9 +285,9 @@ class Worker:
                 dirty = {one.path for one in changed(self.tree.top)} if self.place.common else {row[0] for row in rows}
             author = head.author
             if path not in dirty:
-                self.tree.add(("K", blob, path))
+                self.tree.add(commit_line(blob, path))
             elif author in self.tree.state.began and author != self.call.agent:
-                self.tree.add(("P", author, path))
+                self.tree.add(owner_line(author, path))
         self.tree.write()
 
     def _stage(self, made: dict[str, Any], left: list[str]) -> None:

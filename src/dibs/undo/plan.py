@@ -13,7 +13,7 @@ from dibs.errors import Invalid, Unavailable
 from dibs.git import queries as git
 from dibs.git.commits import checked_out
 from dibs.ledger import contents, ledger_files, working_tree
-from dibs.ledger.state import FIELDS, MISSING, OUTSIDE, Change, State
+from dibs.ledger.state import MISSING, OUTSIDE, State, changes_of
 from dibs.machine.programs import run
 from dibs.operations.guards import undo as rules
 from dibs.undo import commits as undo_commits
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.client.session import Session
+    from dibs.ledger.state import Change
     from dibs.ledger.working_tree import Tree
     from dibs.operations.guards.undo import Outcome, Run, Version
     from dibs.undo.scope import Scope
@@ -194,9 +195,8 @@ class Planner:
         """Every path's changes in their order, each with whether it is to be undone."""
         found: dict[str, list[tuple[Change, bool]]] = {}
         ids = set()
-        past = [row for row in ledger_files.past(self.tree.folder) if row[0] in {"T", "M"} and len(row) == FIELDS["T"]]
         heard = list(self.tree.state.began)
-        for change in [*_changes(past), *self.tree.state.changes]:
+        for change in [*changes_of(ledger_files.past(self.tree.folder)), *self.tree.state.changes]:
             if change.id in ids:
                 continue
             ids.add(change.id)
@@ -329,16 +329,6 @@ def _literal(session: Session, word: str) -> str | None:
     full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
     start = f"{session.place.top}/"
     return full[len(start) :] if full.startswith(start) and len(full) > len(start) else None
-
-
-def _changes(rows: Sequence[Sequence[str]]) -> list[Change]:
-    found = []
-    for row in rows:
-        try:
-            found.append(Change(row))
-        except ValueError:  # a damaged line
-            continue
-    return found
 
 
 def _merged(

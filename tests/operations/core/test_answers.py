@@ -12,7 +12,7 @@ import pytest
 
 import dibs
 from dibs.client import catalogue
-from dibs.errors import ERRORS, Held
+from dibs.errors import ERRORS, SUBTYPES, Held
 from dibs.interfaces import schema
 from tests import declared
 from tests.operations.fleet import Fleet
@@ -26,7 +26,7 @@ def test_every_declared_operation_names_its_answer() -> None:
 
 
 def test_every_fact_that_an_error_is_given_in_the_sources_is_declared() -> None:
-    classes = {error.__name__: code for code, error in ERRORS.items()}
+    classes = {error.__name__: error.code for error in (*ERRORS.values(), *SUBTYPES)}
     for path in sorted(SRC.rglob("*.py")):
         text = path.read_text()
         for node in ast.walk(ast.parse(text)) if any(f"{name}(" in text for name in classes) else ():

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
+import dibs
+from dibs.ledger import compaction, ledger_files
+from dibs.ledger import state as ledger
+from dibs.ledger.compaction import HISTORY_NS
 from dibs.ledger.state import (
-    HISTORY_NS,
     MAX_AUTHORS,
     MAX_OBSOLETE_LINES,
     MAX_PATHS_WATCHED,
@@ -46,6 +52,23 @@ def summary(state: State) -> object:
     )  # fmt: skip
 
 
+# --- who makes lines
+
+
+def letters(source: str) -> list[str]:
+    """The letters with which a source makes lines of a ledger by itself."""
+    tuples = [node.elts for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Tuple) and node.elts]
+    firsts = [(getattr(parts[0], "value", ""), len(parts)) for parts in tuples]
+    return [first for first, size in firsts if isinstance(first, str) and ledger.FIELDS.get(first) == size]
+
+
+def test_no_other_file_makes_a_line_by_its_letter() -> None:
+    assert letters("tree.add(('K', content, path), ('K', path), (1, 2, 3))") == ["K"]
+    own = {Path(ledger.__file__), Path(ledger_files.__file__)}
+    texts = {path: path.read_text() for path in Path(dibs.__file__).parent.rglob("*.py") if path not in own}
+    assert {path.name: found for path, text in texts.items() if "ledger" in text and (found := letters(text))} == {}
+
+
 # --- which lines count
 
 
@@ -57,6 +80,7 @@ def test_a_line_with_a_wrong_number_of_fields_is_void(book: Book) -> None:
             book.write(line[:size] or [""])
         book.write([*line, "more"])
     book.write(["T", "id", stamp(2), "c1", "c2"], ["?"], ["", ""], ["\0"])
+    book.write(["T", "id", stamp(2), "c1", "c2", "s", "a", "sure", "", "", "x", "more"])
     assert summary(book.state) == before
 
 
@@ -453,7 +477,7 @@ def test_the_calls_of_an_agent_whose_process_is_gone_ended_with_it(book: Book) -
     calls = book.state.calls
     assert [(calls[one].closed, calls[one].ended) for one in (call, done)] == [(ns(5), ns(5)), (ns(2), ns(5))]
     assert book.state.ended == {"a": ns(5)}
-    again = State(book.state.lines(ns(6)))
+    again = State(compaction.compacted(book.state, ns(6)))
     assert [(again.calls[one].closed, again.calls[one].ended) for one in (call, done)] == [
         (ns(5), ns(5)),
         (ns(2), ns(5)),
@@ -487,9 +511,9 @@ def a_busy_day(book: Book) -> None:
 
 def test_a_ledger_that_was_cut_down_says_the_same(book: Book) -> None:
     a_busy_day(book)
-    again = State(book.state.lines(ns(20)))
+    again = State(compaction.compacted(book.state, ns(20)))
     assert summary(again) == summary(book.state)
-    assert summary(State(again.lines(ns(20)))) == summary(book.state)
+    assert summary(State(compaction.compacted(again, ns(20)))) == summary(book.state)
     for path, head in book.state.heads.items():
         assert again.heads[path].looked == book.state.last_look(head, ns(20))
 
@@ -498,7 +522,7 @@ def test_a_change_that_is_still_to_be_told_survives_with_whose_work_it_took_away
     a_busy_day(book)
     owed = {change.id: change.was_owned for change in book.state.untold.values()}
     assert owed
-    again = State(book.state.lines(ns(20)))
+    again = State(compaction.compacted(book.state, ns(20)))
     assert {change.id: change.was_owned for change in again.untold.values()} == owed
     again.add([("D", next(iter(owed)))])
     assert len(again.untold) == len(owed) - 1
@@ -507,7 +531,7 @@ def test_a_change_that_is_still_to_be_told_survives_with_whose_work_it_took_away
 def test_what_happened_long_ago_and_concerns_nobody_is_left_out_and_unfinished_work_is_not(book: Book) -> None:
     a_busy_day(book)
     later = ns(20) + HISTORY_NS + WATCH_NS  # a program that a call left running counts for a working day
-    again = State(book.state.lines(later))
+    again = State(compaction.compacted(book.state, later))
     assert set(again.heads) == {path for path, head in book.state.heads.items() if head.owners}
     assert again.calls == {}
     assert set(again.untold) == set(book.state.untold)
@@ -519,7 +543,7 @@ def test_a_look_by_a_hook_that_read_before_the_cut_does_not_count_for_what_moved
     book.change("a", "c1", 1)
     read = str(book.state.moves)
     book.change("a", "c2", 2)
-    again = State(book.state.lines(ns(3)))
+    again = State(compaction.compacted(book.state, ns(3)))
     again.add([("L", stamp(5), read)])
     assert again.last_look(again.heads["x"], ns(6)) == ns(2)
     again.add([("L", stamp(7), str(again.moves))])
@@ -528,7 +552,7 @@ def test_a_look_by_a_hook_that_read_before_the_cut_does_not_count_for_what_moved
 
 def test_a_call_that_runs_across_the_cut_is_closed_and_spent_as_before(book: Book) -> None:
     call = book.edit("a", 1, expected="c1")
-    again = State(book.state.lines(ns(2)))
+    again = State(compaction.compacted(book.state, ns(2)))
     again.add([("C", stamp(3), call, "")])
     assert again.calls[call].closed == ns(3)
     assert again.calls[call].named == {"x": ["w", "c1"]}
@@ -538,7 +562,7 @@ def test_a_ledger_without_the_lines_that_say_nothing_more_says_the_same_and_of_e
     a_busy_day(book)
     book.see("c", 15, "only looked at")
     book.change("a", "f", 16, "read", grade="likely", before="r")
-    again = State(book.state.shorter(ns(20)))
+    again = State(compaction.without_obsolete(book.state, ns(20)))
     assert summary(again) == summary(book.state)
     assert again.heads["only looked at"].looked == ns(15)
     assert again.left == book.state.left
@@ -557,7 +581,7 @@ def test_lines_are_spare_that_a_later_one_says_anew(book: Book) -> None:
     book.survey(MAX_OBSOLETE_LINES)
     book.survey(MAX_OBSOLETE_LINES + 1)
     assert book.state.is_wordy
-    assert not State(book.state.shorter(ns(9))).is_wordy
+    assert not State(compaction.without_obsolete(book.state, ns(9))).is_wordy
 
 
 def test_a_call_that_began_again_after_a_prompt_is_not_over_in_a_ledger_that_is_written_anew(book: Book) -> None:
@@ -565,14 +589,14 @@ def test_a_call_that_began_again_after_a_prompt_is_not_over_in_a_ledger_that_is_
     book.begin("a", 2, "a Edit")
     book.step("a", 3)
     book.begin("a", 4, "a Bash")
-    again = State(book.state.shorter(ns(5)))
+    again = State(compaction.without_obsolete(book.state, ns(5)))
     assert [(call.id, call.ended) for call in again.calls.values()] == [("a Edit", ns(3)), ("a Bash", 0)]
 
 
 def test_an_agent_that_is_known_to_format_is_so_after_the_cut(book: Book) -> None:
     book.change("a", "c1", 1, flags="nw")
     book.change("a", "c2", 2, grade="likely", suspects=["a"])
-    assert State(book.state.lines(ns(3))).formats == book.state.formats == {"a"}
+    assert State(compaction.compacted(book.state, ns(3))).formats == book.state.formats == {"a"}
 
 
 @pytest.mark.parametrize(("text", "found"), [("12:3", (12, 3)), ("12:-3", (12, -3))])

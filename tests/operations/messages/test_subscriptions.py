@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from dibs.client.upkeep import subscription_delivery
 from dibs.errors import Invalid, Killed, NotFound, Quota
-from dibs.operations.core import events
 from dibs.operations.core.call import Call
+from dibs.operations.core.event_kinds import FAMILIES
 from dibs.operations.core.policy import WORK, Policy
 from dibs.operations.guards.audits import ACTIVITY
 from dibs.operations.messages import mailbox, subscriptions
@@ -95,7 +95,7 @@ def test_a_kind_is_a_word_of_the_agents_own(fleet: Fleet, kind: str) -> None:
         "a\tb",
         "a\nb",
         "state:x",
-        *[f"{f}x" for f in events.families()],
+        *[f"{f}x" for f in FAMILIES],
     ],
 )
 def test_other_words_and_those_of_dibs_are_refused_and_change_nothing(fleet: Fleet, kind: str) -> None:

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 from dibs.machine import clock
-from dibs.operations.core import events
+from dibs.operations.core.event_kinds import KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ HISTOGRAMS = {
 def counted(figures: Figures, event: LogEvent | EventView) -> None:
     """Count one event of the log."""
     kind, data = event["kind"], event["data"]
-    figures.count("events", kind if kind in events.KINDS else "unknown")
+    figures.count("events", kind if kind in KINDS else "unknown")
     if kind == "claim.granted":
         figures.count("claims")
     elif kind == "wait.queued":

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.audit.answers import EventView, KeptView
+    from dibs.audit.answers import EventView
     from dibs.interfaces.top.reader import Asker
     from dibs.interfaces.top.state import FleetState
     from dibs.operations.claims.answers import ClaimView, WaiterView
+    from dibs.operations.guards.answers import KeptView
 
 LEAST_REASON = 4  # letters
 IN_LOG_MS = 3_000  # for the event of an action

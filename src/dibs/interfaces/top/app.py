@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.timer import Timer
 
-    from dibs.audit.answers import KeptView
     from dibs.interfaces.top.desk import ActionThread
     from dibs.interfaces.top.reader import Asker, FeedReader
     from dibs.interfaces.top.rows import Line
     from dibs.interfaces.top.state import FleetState
+    from dibs.operations.guards.answers import KeptView
 
 SECOND = 1.0
 PAINT_MS = 200  # between two pictures of changes; a key is answered at once

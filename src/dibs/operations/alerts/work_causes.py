@@ -8,6 +8,7 @@ from __future__ import annotations
 from dibs.errors import quoted
 from dibs.operations.alerts.audience import FEW, few, name_of
 from dibs.operations.alerts.records import ERROR, WARNING, is_push
+from dibs.operations.guards.records import get_deploy, get_unsettled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def violation(tx: Transaction, call: Call, suspicion: Suspicion[ViolationFacts])
 
 def violation_gone(tx: Transaction, call: Call, cause: Cause[PathFacts]) -> str:
     """The path is settled: restored, accepted, edited."""
-    unsettled = tx.get(f"vu\t{cause['facts']['tree']}\t{cause['facts']['path']}")
+    unsettled = get_unsettled(tx, cause["facts"]["tree"], cause["facts"]["path"])
     return "" if unsettled is not None and unsettled["until"] > tx.now else "the change is settled"
 
 
@@ -127,7 +128,7 @@ def deploy(tx: Transaction, call: Call, suspicion: Suspicion[DeployFacts]) -> Fi
 
 def deploy_gone(tx: Transaction, call: Call, alert: Alert[Facts]) -> str:
     """A later deploy of the target is good."""
-    last = tx.get(f"d\t{alert['subject']}")
+    last = get_deploy(tx, alert["subject"])
     if last is None or last["at"] <= alert["last"] or last["result"] != "ok":
         return ""
     if alert["kind"] == "deploy_stale" and last.get("unsynced"):

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 from dibs.errors import NOT_TAKEN, Fenced, Invalid, NotFound
 from dibs.operations.claims import endings, records, resources
-from dibs.operations.core import kept_contents
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.guards.restores import CONTENT_LIFE_MS
+from dibs.operations.guards import records as guard_records
 from dibs.operations.messages import mailbox
 
 TYPE_CHECKING = False
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.answers import ForcedHolder, KeptContent, ReleaseAnswer
     from dibs.operations.claims.records import Claim
     from dibs.operations.claims.resources import Resource
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 FORCED = "forced"  # the `why` of such a claim's end, and of a kept content
@@ -83,12 +82,9 @@ def _in_the_way(tx: Transaction, wanted: Sequence[Resource]) -> list[Claim]:
 
 def _keep(tx: Transaction, call: Call, claim: Claim, tree: str, path: str, blob: str) -> KeptContent:
     """Record the content of one of the holder's files, for `restore`."""
-    identifier, until = f"v{tx.id()}", tx.now + CONTENT_LIFE_MS
-    record: Record = {
-        "violation": identifier, "path": path, "tree": tree, "holder": claim["agent"], "by": call.agent, "at": tx.now,
-        "blob": blob, "overwritten": "", "until": until, "how": FORCED,
-    }  # fmt: skip
-    kept_contents.keep(tx, call, record)
+    identifier = f"v{tx.id()}"
+    kept = guard_records.new_kept(tx, identifier, path, tree, holder=claim["agent"], by=call.agent, blob=blob)
+    guard_records.put_kept(tx, {**kept, "how": FORCED}, call.place)
     return {"id": identifier, "path": path, "tree": tree, "blob": blob}
 
 

@@ -199,7 +199,14 @@ def waiter_of(place: Want) -> str:
 
 
 def key_of(resource: Resource, suffix: str) -> str:
-    """The key of a claim, waiter or interest on one resource."""
+    """The key of a claim, waiter or interest on one resource.
+
+    - `r/PATH⇥LAST⇥hAGENT⇥ID`: a claim (`Claim`) on a path, directory or glob, whose text follows after another TAB
+    - `r/PATH⇥LAST⇥wAGENT⇥ID`: a waiter (`Waiter`)
+    - `r/PATH⇥LAST⇥iAGENT⇥ID`: an interest (`Interest`)
+    - `nNAME⇥⇥…`: the same three for a name such as `deploy:prod`
+    - `iDEVICE:INODE⇥⇥…`: the same three for a multiply linked file
+    """
     kind, text = resource[0], resource[1]
     if kind in LITERAL_KINDS:
         return f"r/{text}\t\t{suffix}" if text else f"r\t\t{suffix}"
@@ -213,7 +220,7 @@ def key_of(resource: Resource, suffix: str) -> str:
 
 
 def claim_key(resource: Resource, agent: str, claim: str) -> str:
-    """The key of a claim's row on one of its resources."""
+    """A claim's row on one of its resources."""
     return key_of(resource, _suffix(CLAIM, agent, claim))
 
 
@@ -247,7 +254,7 @@ def task_wait(agent: str, waiter: str = "") -> str:
 
 
 def loss_key(agent: str, claim: str) -> str:
-    """The key of a claim that an agent lost."""
+    """A claim that an agent lost, which was not told of it yet."""
     return f"l\t{agent}\t{claim}"
 
 

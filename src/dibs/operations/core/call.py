@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from dibs.operations.core.long_jobs import Job
     from dibs.operations.core.policy import Policy
+    from dibs.operations.core.records import Job
     from dibs.stores.seam import Transaction
 
     Record = dict[str, Any]

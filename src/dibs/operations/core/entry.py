@@ -9,7 +9,7 @@ import any of them, and none imports it.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import DibsError, Fenced, Forbidden, Held, Invalid, Killed, from_parts, quoted
+from dibs.errors import DibsError, Fenced, Held, Invalid, Killed, NotTakenFromSender, from_parts, quoted
 from dibs.jsontext import is_text
 from dibs.operations.agents.records import agent_key, credential_key, get_agent
 from dibs.operations.core.call import (
@@ -17,7 +17,6 @@ from dibs.operations.core.call import (
     PROGRAM,
     check_agent_id,
     check_request_id,
-    due,
     lineage_of,
 )
 from dibs.operations.core.declare import AGENT, PREFETCH_ROWS, RANKS, VIEWER, WORKER, Operation
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from dibs.operations.agents.records import Agent
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
-    from dibs.operations.core.long_jobs import CancelJob, RaceJob, RunEndJob, UnblockJob
+    from dibs.operations.core.records import CancelJob, RaceJob, RequestAnswer, RunEndJob, UnblockJob
     from dibs.operations.messages.broadcasts import BroadcastJob
     from dibs.stores.seam import Transaction
 
@@ -102,7 +101,7 @@ def _write(
         asked = {name: fields[name] for name in raw_fields if name not in unsaid}
         digest = digest_of(jsontext.encode([operation.name, asked]))
         request_key = _request_key(call, operation)
-        known = tx.get(request_key)
+        known: RequestAnswer | None = tx.get(request_key)
         if known is not None and known["until"] > tx.now:
             return _same_answer(known, digest, call)
     active = False  # a boot renews the claims itself, before it lists them
@@ -179,7 +178,9 @@ def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[st
     if call.request:
         keys.append(_request_key(call, operation))
     if call.via is not None:
-        keys.append(f"x\t{call.via[0]}")  # exchanges.key_of, without loading that file
+        from dibs.operations.core.records import exchange_key
+
+        keys.append(exchange_key(call.via[0]))
     if call.credential is not None:
         keys.append(credential_key(call.credential[0]))
     more, ranges = operation.ahead(call, **fields) if operation.ahead is not None else ((), ())
@@ -225,7 +226,7 @@ def _sender_refusal(call: Call, operation: Operation) -> DibsError | None:
         return None
     what = f"`{operation.name}`" if call.barred == operation.name else f"`{call.barred}` of `{operation.name}`"
     text = f"{what} is not taken from {'an' if call.sender == AGENT else 'a'} {call.sender}'s credential."
-    return Forbidden(text, agent=call.agent, act=operation.name, sender=call.sender, what=call.barred)
+    return NotTakenFromSender(text, agent=call.agent, act=operation.name, sender=call.sender, what=call.barred)
 
 
 def _killed_or_fenced(tx: Transaction, call: Call, operation: Operation, agent: Agent | None) -> DibsError | None:
@@ -239,7 +240,9 @@ def _killed_or_fenced(tx: Transaction, call: Call, operation: Operation, agent: 
 
 
 def _request_key(call: Call, operation: Operation) -> str:
-    return f"q\t{call.agent}\t{operation.name}\t{call.request}"
+    from dibs.operations.core.records import request_key
+
+    return request_key(call, operation.name)
 
 
 def _resolve_other_name(tx: Transaction, call: Call) -> bool:
@@ -370,7 +373,7 @@ def _touched_record(tx: Transaction, call: Call, agent: Agent | None) -> tuple[A
     return agent, True
 
 
-def _same_answer(known: Record, digest: str, call: Call) -> Any:
+def _same_answer(known: RequestAnswer, digest: str, call: Call) -> Any:
     if known["digest"] != digest:
         raise Invalid(
             f"request id {call.request!r} was used for another request; a new request needs a new id",
@@ -382,13 +385,15 @@ def _same_answer(known: Record, digest: str, call: Call) -> Any:
 
 
 def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
+    from dibs.operations.core.records import put_request_answer
+
     until = tx.now + REQUEST_LIFE_MS
-    record: Record = {"digest": digest, "until": until}
+    record: RequestAnswer = {"digest": digest, "until": until}
     if isinstance(result, DibsError):
         record["error"] = result.parts()
     else:
         record["result"] = result
-    tx.put(key, record, i2=due(until))
+    put_request_answer(tx, key, record)
 
 
 # --- consequences in a room above the one that decides

@@ -19,72 +19,67 @@ The record is swept some time after the connection's last request. A caller refu
 from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, from_parts
-from dibs.operations.core.call import due
+from dibs.operations.core.records import get_exchange, put_exchange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.operations.core.call import Record
+    from dibs.operations.core.records import Exchange
     from dibs.stores.seam import Transaction
 
 LIFE_MS = 600_000  # how long an answer is kept: far longer than any caller waits for a server
 
 
-def key_of(connection: str) -> str:
-    """Where the last answer of a connection is kept."""
-    return f"x\t{connection}"
-
-
 def once(tx: Transaction, via: tuple[str, int, bool], decide: Callable[[], Any]) -> Any:
     """What `decide` says, or what it said when this request was decided before."""
     connection, number, retry = via
-    key = key_of(connection)
-    known: Record | None = tx.get(key)
+    known = get_exchange(tx, connection)
     if known is not None and known["n"] >= number:
         if known["n"] > number or (known.get("recalled") and not retry):
             raise Conflict("the caller no longer waits for this request; nothing was changed.")
         if not known.get("recalled"):
             if retry and not known.get("taken"):
-                _put(tx, key, known, {**known, "taken": True})
+                _put(tx, connection, known, {**known, "taken": True})
             return answer_in(known)
     result = decide()
     if (tx.touched or retry) and not (type(result) is dict and result.get("again") is True):
-        record: Record = {"n": number, **_kept(result), **({"taken": True} if retry else {})}
-        _put(tx, key, known, record)
+        exchange = _kept(number, result)
+        if retry:
+            exchange["taken"] = True
+        _put(tx, connection, known, exchange)
     return result
 
 
-def close(tx: Transaction, connection: str, number: int) -> tuple[Record | None, bool]:
+def close(tx: Transaction, connection: str, number: int) -> tuple[Exchange | None, bool]:
     """Take a request back: its record, if it was decided, and whether it is too late, because a retry has the answer.
 
     From now on a run of this request changes nothing.
     """
-    key = key_of(connection)
-    known: Record | None = tx.get(key)
+    known = get_exchange(tx, connection)
     if known is not None and (known["n"] > number or (known["n"] == number and known.get("taken"))):
         return None, True
-    _put(tx, key, known, {"n": number, "recalled": True})
+    _put(tx, connection, known, {"n": number, "until": 0, "recalled": True})
     return (known if known is not None and known["n"] == number else None), False
 
 
-def answer_in(known: Record) -> Any:
+def answer_in(known: Exchange) -> Any:
     """The answer that a record keeps."""
     if "error" in known:
         return from_parts(known["error"])
     return known["result"]
 
 
-def _kept(result: Any) -> Record:
+def _kept(number: int, result: Any) -> Exchange:
     if isinstance(result, DibsError):
-        return {"error": result.parts()}
-    return {"result": result}
+        return {"n": number, "until": 0, "error": result.parts()}
+    return {"n": number, "until": 0, "result": result}
 
 
-def _put(tx: Transaction, key: str, known: Record | None, record: Record) -> None:
+def _put(tx: Transaction, connection: str, known: Exchange | None, exchange: Exchange) -> None:
     """Write it, with the entry by which a sweep finds it; that one moves now and then, not at every request."""
     until = known["until"] if known is not None else 0
     if until < tx.now + LIFE_MS // 2:
         until = tx.now + LIFE_MS
-    tx.put(key, {**record, "until": until}, i2=due(until))
+    put_exchange(tx, connection, {**exchange, "until": until})

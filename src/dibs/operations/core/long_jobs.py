@@ -19,65 +19,21 @@ record.
 from __future__ import annotations
 
 from dibs.errors import DibsError, NotFound, from_parts
-from dibs.operations.core.call import FOLLOW_UPS, due
+from dibs.operations.core import records
+from dibs.operations.core.call import FOLLOW_UPS
 from dibs.operations.core.declare import NEAR, Field, Operation
 from dibs.operations.tasks import lifecycle
-from dibs.operations.tasks.records import get_task, later_job
+from dibs.operations.tasks.records import get_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, NotRequired, TypedDict, TypeGuard
+    from typing import Any, TypeGuard
 
     from dibs.operations.core.call import Call
+    from dibs.operations.core.records import CancelJob, CancellingJob, FinishedJob, Job, RaceJob, RunEndJob
     from dibs.operations.tasks.records import Task
-    from dibs.stores.seam import Json, Range, Transaction
-
-    class Job(TypedDict):
-        """A job: what all kinds have."""
-
-        job: str  # its id
-        kind: str
-        by: str  # the agent whose call it is
-        at: int  # ms: when it was decided
-        done: int  # records that it has reached
-        names: list[str]  # the first of them
-        answer: dict[str, Any]  # its part of the operation's answer
-        touched: NotRequired[int]  # ms: its last step
-
-    class UnblockJob(Job):
-        """`unblock`: the tasks that waited for a complete one wait for one less."""
-
-        task: str
-
-    class CancellingJob(Job):
-        """A job that cancels tasks, each with all below it."""
-
-        why: str
-
-    class CancelJob(CancellingJob):
-        """`cancel`: one task."""
-
-        task: str
-
-    class MembersJob(CancellingJob):
-        """A job that walks the tasks of a race or a run."""
-
-        after: str  # the key of the last one; "" before the first
-
-    class RaceJob(MembersJob):
-        """`race`: the tasks of a race but the first that finished."""
-
-        race: str
-        winner: str
-
-    class RunEndJob(MembersJob):
-        """`run end`: the tasks of a run are cancelled (with `force`), or have to be over."""
-
-        run: str
-        force: bool
-        keep: int  # ms that the run is kept
-
+    from dibs.stores.seam import Json, Transaction
 
 RECORDS_PER_STEP = 100  # read and written in one transaction: 5 to 8 ms on SQLite, more on a busy machine
 MIN_RECORDS_PER_STEP = 20  # on a slow machine
@@ -86,8 +42,6 @@ ABANDONED_MS = 3_000  # without a step for this long, another process continues 
 KEPT_MS = 24 * 3_600_000  # as long as the answer to a request id
 JOBS_PER_TRIP = 64  # there is hardly ever one
 MAX_GENERATIONS = 1_000  # ancestors of a task that are checked for a job that cancels it
-
-RUNNING_RANGE: Range = ("j\t", "j\n")
 
 
 def new(tx: Transaction, kind: str, by: str, **more: Json) -> Json:
@@ -118,7 +72,7 @@ def count(job: Job, *names: str) -> None:
 
 def going(tx: Transaction) -> list[Job]:
     """The unfinished jobs."""
-    return [job for _, job in tx.fetch([RUNNING_RANGE], JOBS_PER_TRIP).rows]
+    return records.get_running_jobs(tx, JOBS_PER_TRIP)
 
 
 def is_job(record: Json) -> TypeGuard[Job]:
@@ -223,15 +177,15 @@ def _step(tx: Transaction, job: Job, room: int) -> bool:
 
 def _put(tx: Transaction, job: Job) -> None:
     job["touched"] = tx.now
-    tx.put(f"j\t{job['job']}", job, i2=later_job(job["job"]))
+    records.put_job(tx, job)
 
 
 def _finish(tx: Transaction, job: Job) -> None:
     """Finish a job: its answer is kept for the caller."""
-    tx.delete(f"j\t{job['job']}")
-    until = tx.now + KEPT_MS
-    kept = {"job": job["job"], "done": job["done"], "answer": job["answer"], "until": until}
-    tx.put(f"jd\t{job['job']}", kept, i2=due(until))
+    finished: FinishedJob = {
+        "job": job["job"], "done": job["done"], "answer": job["answer"], "until": tx.now + KEPT_MS,
+    }  # fmt: skip
+    records.finish_job(tx, finished)
 
 
 def refuse(job: Job, error: DibsError) -> None:
@@ -241,14 +195,12 @@ def refuse(job: Job, error: DibsError) -> None:
 
 def _continue(tx: Transaction, call: Call, job: str, room: int = 0) -> Any:
     """Take one step of a job; `more` until it is done, then `answer` has its part of the operation's answer."""
-    going, done = f"j\t{job}", f"jd\t{job}"
-    kept = tx.get_many([going, done])
-    record = kept[going]
-    if record is not None and not take_step(
-        tx, record, min(max(room, MIN_RECORDS_PER_STEP), RECORDS_PER_STEP) if room else 0
+    running, finished = records.get_job(tx, job)
+    if running is not None and not take_step(
+        tx, running, min(max(room, MIN_RECORDS_PER_STEP), RECORDS_PER_STEP) if room else 0
     ):
-        return {"more": True, "done": record["done"], "answer": {}}
-    record = record if record is not None else kept[done]
+        return {"more": True, "done": running["done"], "answer": {}}
+    record = running if running is not None else finished
     if record is None:
         raise NotFound(f"there is no job {job}", job=job)
     if "error" in record["answer"]:

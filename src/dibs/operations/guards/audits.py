@@ -12,7 +12,7 @@ from dibs.operations.claims import endings, resources
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.guards import changes
+from dibs.operations.guards import changes, records
 from dibs.operations.guards.edit_guard import BY, IN_TREE, PATH, SHELL, is_present
 from dibs.operations.messages import mailbox
 from dibs.operations.upkeep import sweeps
@@ -21,11 +21,72 @@ from dibs.stores.seam import COMMIT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.changes import FoundChange, ToldChange
+    from dibs.operations.messages.answers import MessageView
     from dibs.stores.seam import Transaction
+
+    class OtherClaim(TypedDict):
+        """A claim of another agent, as a door needs it."""
+
+        claim: str
+        agent: str
+        resources: Sequence[Resource]
+        by: str
+        since: str  # ISO times
+        until: str
+        reason: str
+        tree: str
+
+    class OthersAnswer(TypedDict):
+        """Of `others`."""
+
+        claims: list[OtherClaim]
+
+    class NewsAnswer(TypedDict):
+        """Of `activity`: what an agent is shown."""
+
+        messages: list[MessageView]
+        rules_changed: bool
+        rules_first: bool  # it was never shown rules before
+
+    class ChangedAnswer(TypedDict):
+        """Of `changed`."""
+
+        violations: list[ToldChange]
+
+    class AuditAnswer(NewsAnswer, ChangedAnswer):
+        """Of `audit`."""
+
+    class IdleAnswer(TypedDict):
+        """Of `idle`."""
+
+        released: list[str]
+
+    class OwnAnswer(TypedDict):
+        """Of `mine`."""
+
+        claims: list[list[str | list[str]]]  # claim, working tree, paths
+
+    class KnownAnswer(TypedDict):
+        """Of `known`."""
+
+        known: bool
+
+    class PeersAnswer(TypedDict):
+        """Of `peers`."""
+
+        there: list[str]
+        mine: list[str]
+        names: dict[str, str]
+
+    class NoAnswer(TypedDict):
+        """Of what tells nothing."""
+
 
 MAX_CLAIMS_READ = 2_000  # claims of other agents, by one audit
 
@@ -33,9 +94,9 @@ MAX_CLAIMS_READ = 2_000  # claims of other agents, by one audit
 # --- who holds what here
 
 
-def _others(tx: Transaction, call: Call, tree: str = "") -> dict[str, Any]:
+def _others(tx: Transaction, call: Call, tree: str = "") -> OthersAnswer:
     """The live write claims of agents outside the caller's family that count in this working tree."""
-    claims = [
+    claims: list[OtherClaim] = [
         {
             "claim": record["claim"], "agent": record["agent"], "resources": record["resources"], "by": record["by"],
             "since": iso(tx, record["since"]), "until": iso(tx, record["until"]), "reason": record["reason"],
@@ -47,10 +108,10 @@ def _others(tx: Transaction, call: Call, tree: str = "") -> dict[str, Any]:
 
 def others(tx: Transaction, call: Call, tree: str) -> list[Claim]:
     """The records of other agents' claims. A holder whose process is dead holds nothing."""
-    found, _ = claim_records.all_claims(tx, MAX_CLAIMS_READ)
+    claims, _ = claim_records.all_claims(tx, MAX_CLAIMS_READ)
     live = [
         record
-        for record in found
+        for record in claims
         if record["until"] > tx.now
         and record["mode"] == resources.WRITE
         and (not tree or record["tree"] in {"", tree})
@@ -65,11 +126,11 @@ def others(tx: Transaction, call: Call, tree: str) -> list[Claim]:
 def _audit(
     tx: Transaction,
     call: Call,
-    found: Sequence[dict[str, Any]] = (),
+    found: Sequence[FoundChange] = (),
     release: Sequence[str] = (),
     tool: str = "",
-    unmade: Sequence[tuple[str, Sequence[str]]] = (),
-) -> dict[str, Any]:
+    unmade: Sequence[tuple[str, Resource]] = (),
+) -> AuditAnswer:
     """Judge the changed files, end the claims that lasted for the call, and answer with the agent's news.
 
     `unmade`: files that the call named, and that are as missing as before it (made and removed): nothing is held there.
@@ -82,10 +143,10 @@ def _audit(
     return {"violations": violations, **_news(tx, call)}
 
 
-def _end_unmade(tx: Transaction, call: Call, unmade: Sequence[tuple[str, Sequence[str]]]) -> None:
+def _end_unmade(tx: Transaction, call: Call, unmade: Sequence[tuple[str, Resource]]) -> None:
     """End the edit guard's claims on files that were missing when they were claimed, and are missing again."""
     wanted = {(tree, path[1]) for tree, path in unmade}
-    freed: list[Any] = []
+    freed: list[Resource] = []
     for claim in claim_records.claims_of(tx, call.agent):
         base = claim.get("base") or {} if claim["by"] == BY and claim["until"] > tx.now else {}
         gone = [one for one in claim["resources"] if base.get(one[1]) == "" and (claim["tree"], one[1]) in wanted]
@@ -96,9 +157,9 @@ def _end_unmade(tx: Transaction, call: Call, unmade: Sequence[tuple[str, Sequenc
     endings.serve(tx, freed)
 
 
-def _give_back(tx: Transaction, call: Call, release: Sequence[str] = ()) -> dict[str, Any]:
+def _give_back(tx: Transaction, call: Call, release: Sequence[str] = ()) -> NoAnswer:
     """End claims that lasted for a call. It brings no news: after a refused command nobody would read them."""
-    freed: list[Any] = []
+    freed: list[Resource] = []
     for claim in claim_records.claims_of(tx, call.agent) if release else ():
         if claim["claim"] in release and claim["by"] == SHELL:
             endings.give_back(tx, claim, claim["resources"], "released")
@@ -107,7 +168,7 @@ def _give_back(tx: Transaction, call: Call, release: Sequence[str] = ()) -> dict
     return {}
 
 
-def _changed(tx: Transaction, call: Call, found: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+def _changed(tx: Transaction, call: Call, found: Sequence[FoundChange] = ()) -> ChangedAnswer:
     """The same if the agent cannot be told at once: every agent concerned gets a message, the caller too."""
     violations = changes.tell(tx, call, found, "", direct=False)
     if violations:
@@ -118,7 +179,7 @@ def _changed(tx: Transaction, call: Call, found: Sequence[dict[str, Any]] = ()) 
 # --- news
 
 
-def _news(tx: Transaction, call: Call) -> dict[str, Any]:
+def _news(tx: Transaction, call: Call) -> NewsAnswer:
     """Messages to show now (see mailbox.py), and the rules if they changed since the agent was shown them.
 
     Showing the rules is the acknowledgement: it is recorded here, and the model need not confirm.
@@ -137,7 +198,7 @@ def _news(tx: Transaction, call: Call) -> dict[str, Any]:
     return {"messages": news, "rules_changed": changed, "rules_first": changed and not known}
 
 
-def _activity(tx: Transaction, call: Call) -> dict[str, Any]:
+def _activity(tx: Transaction, call: Call) -> NewsAnswer:
     """The agent is active: its claims are renewed on the way in (see entry.py), and it gets its news."""
     return _news(tx, call)
 
@@ -145,12 +206,12 @@ def _activity(tx: Transaction, call: Call) -> dict[str, Any]:
 # --- when an agent stops
 
 
-def _idle(tx: Transaction, call: Call, now: dict[str, str] | None = None) -> dict[str, Any]:
+def _idle(tx: Transaction, call: Call, now: dict[str, str] | None = None) -> IdleAnswer:
     """The agent's turn is over: edit claims on unchanged files are released.
 
     `now` has the content (blob) of each file of the agent's edit claims, by claim and path.
     """
-    freed: list[Any] = []
+    freed: list[Resource] = []
     for claim in claim_records.claims_of(tx, call.agent):
         if claim["until"] <= tx.now:
             continue
@@ -163,7 +224,8 @@ def _idle(tx: Transaction, call: Call, now: dict[str, str] | None = None) -> dic
         same = [
             resource
             for resource in claim["resources"]
-            if resource[1] in base and (now or {}).get(f"{claim['claim']}\t{resource[1]}") == base[resource[1]]
+            if resource[1] in base
+            and (now or {}).get(records.held_file(claim["claim"], resource[1])) == base[resource[1]]
         ]
         if same:
             same = resources.with_aliases(claim["resources"], same)
@@ -173,7 +235,7 @@ def _idle(tx: Transaction, call: Call, now: dict[str, str] | None = None) -> dic
     return {"released": resources.shown(freed)}
 
 
-def _mine(tx: Transaction, call: Call) -> dict[str, Any]:
+def _mine(tx: Transaction, call: Call) -> OwnAnswer:
     """The caller's own live claims that guards made; the door reads their files."""
     return {
         "claims": [
@@ -184,12 +246,12 @@ def _mine(tx: Transaction, call: Call) -> dict[str, Any]:
     }
 
 
-def _known(tx: Transaction, call: Call) -> dict[str, Any]:
+def _known(tx: Transaction, call: Call) -> KnownAnswer:
     """Is the caller registered? A client may report the end of a session that never began."""
     return {"known": get_agent(tx, call.agent) is not None}
 
 
-def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]:
+def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> PeersAnswer:
     """Which of these agents are still at work, and which have ended in the process that the caller runs in.
 
     A client that is told to forget (`/clear`) continues under another id in the same process.
@@ -203,7 +265,7 @@ def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]
     return {"there": there, "mine": mine, "names": {agent: name_of(tx, agent) for agent in agents}}
 
 
-def _doubt(tx: Transaction, call: Call, why: str = "", tool: str = "") -> dict[str, Any]:
+def _doubt(tx: Transaction, call: Call, why: str = "", tool: str = "") -> NoAnswer:
     """A guard could not decide and the config lets such calls through: the log records it."""
     tx.append("guard.doubted", call.agent, check_text(tool, "tool") or "?", {"why": why[:200]})
     return {}

@@ -25,43 +25,73 @@ from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent, get_agents
 from dibs.operations.claims import records as claim_records
 from dibs.operations.claims import resources
-from dibs.operations.core.call import check_text, due, related
+from dibs.operations.core.call import check_text, related
+from dibs.operations.guards import records
+from dibs.operations.guards.records import CONTENT_LIFE_MS, MAX_UNSETTLED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
+    from typing import NotRequired, TypedDict
 
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.call import Call
+    from dibs.operations.guards.records import KeptFile
     from dibs.stores.seam import Transaction
 
-CONTENT_LIFE_MS = 30 * 86_400_000  # how long a content can be restored
+    class FoundChange(TypedDict):
+        """A change of a file, as the ledger has it and a door brings it (audits.py declares the fields)."""
+
+        id: str
+        resource: Resource
+        tree: str
+        was: str
+        now: str
+        actor: str
+        grade: str
+        suspects: list[str]
+        owners: list[str]
+        named: bool
+        drops: NotRequired[bool]
+        heard: list[str]
+
+    class ToldChange(TypedDict):
+        """A change that was told, as its door learns it."""
+
+        violation: str  # under which the content before it is kept
+        path: str
+        blob: str
+        tree: str
+        how: str
+        text: str | None  # for the caller
+
+
 MAX_SUSPECTS_TOLD = 5  # with more, one more message helps nobody
 YOU = "you"  # the reader among the suspects
 
 
 def tell(
-    tx: Transaction, call: Call, changes: Iterable[dict[str, Any]], tool: str, *, direct: bool = True
-) -> list[dict[str, Any]]:
+    tx: Transaction, call: Call, changes: Iterable[FoundChange], tool: str, *, direct: bool = True
+) -> list[ToldChange]:
     """Judge these changes and tell the agents concerned; the caller by the answer, if it is `direct`."""
-    found = []
+    told: list[ToldChange] = []
     for change in changes:
         if call.place:
             _bind(tx, call, change)
-        told = _one(tx, call, change, tool, direct=direct)
-        if told is not None:
-            found.append(told)
-    return found
+        news = _tell_change(tx, call, change, tool, direct=direct)
+        if news is not None:
+            told.append(news)
+    return told
 
 
-def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
+def _bind(tx: Transaction, call: Call, change: FoundChange) -> None:
     """A far caller says what agents of its own credential did; of others, that something was done, not by whom."""
     owners = get_agents(tx, change["owners"])
     change["owners"] = [agent for agent in change["owners"] if owners[agent] is not None]
     change["suspects"] = accused(tx, call, change["suspects"])
     if change["actor"] and not accused(tx, call, [change["actor"]]):
-        change.update(actor="", grade=NOBODY)
+        change["actor"], change["grade"] = "", NOBODY
 
 
 def accused(tx: Transaction, call: Call, agents: Sequence[str]) -> list[str]:
@@ -79,8 +109,8 @@ def accused(tx: Transaction, call: Call, agents: Sequence[str]) -> list[str]:
     return [one for one in agents if is_own(one)]
 
 
-def _one(tx: Transaction, call: Call, change: dict[str, Any], tool: str, *, direct: bool) -> dict[str, Any] | None:
-    if tx.get(f"v\tv{change['id']}") is not None:
+def _tell_change(tx: Transaction, call: Call, change: FoundChange, tool: str, *, direct: bool) -> ToldChange | None:
+    if records.get_kept(tx, f"v{change['id']}") is not None:
         return None
     holder = _holder(tx, call, change)
     actor = change["actor"] if change["grade"] in {SURE, LIKELY} else ""
@@ -109,7 +139,7 @@ def _one(tx: Transaction, call: Call, change: dict[str, Any], tool: str, *, dire
     return _record(tx, report, "violated" if change["grade"] == SURE else "unattributed")
 
 
-def _victims(change: dict[str, Any], holder: Claim | None, actor: str) -> list[str]:
+def _victims(change: FoundChange, holder: Claim | None, actor: str) -> list[str]:
     """The agents whose file it was: the holder, and those with unfinished work in it."""
     victims = [*change["owners"]]
     if holder is not None:  # work of another agent may lie in it: that one is told as well
@@ -122,7 +152,7 @@ def _victims(change: dict[str, Any], holder: Claim | None, actor: str) -> list[s
     return victims
 
 
-def _holder(tx: Transaction, call: Call, change: dict[str, Any]) -> Claim | None:
+def _holder(tx: Transaction, call: Call, change: FoundChange) -> Claim | None:
     """The holder of the path, by a live claim. An agent that is gone holds nothing."""
     for record in claim_records.overlapping_claims(tx, resources.normal([change["resource"]]), change["tree"]):
         if (
@@ -148,7 +178,7 @@ class _Report:
                  "victims", "was")  # fmt: skip
 
     def __init__(
-        self, call: Call, change: dict[str, Any], holder: Claim | None, victims: list[str], actor: str, tool: str,
+        self, call: Call, change: FoundChange, holder: Claim | None, victims: list[str], actor: str, tool: str,
         here: str,
     ) -> None:  # fmt: skip
         self.call = call  # whose word it is
@@ -201,29 +231,26 @@ def _who(tx: Transaction, grade: str, agents: Sequence[str], reader: str) -> str
 
 def actor_of(tx: Transaction, identifier: str, reader: str) -> str:
     """The same about a change that was reported."""
-    record = tx.get(f"v\t{identifier}") or {"grade": "", "by": "", "suspects": ()}
-    agents = [record["by"]] if record["by"] else record["suspects"]
-    return _who(tx, record.get("grade", ""), agents, reader)
+    kept = records.get_kept(tx, identifier)
+    if kept is None:
+        return _who(tx, "", (), reader)
+    return _who(tx, kept.get("grade", ""), [kept["by"]] if kept["by"] else kept.get("suspects", []), reader)
 
 
-def _record(tx: Transaction, report: _Report, how: str) -> dict[str, Any]:
+def _record(tx: Transaction, report: _Report, how: str) -> ToldChange:
     """Keep what a restore needs, log the change, and tell all sides."""
     actor, first = report.actor, report.victims[0]
     sure = how != "unattributed"
-    record: Record = {
-        "violation": report.id, "path": report.name, "tree": report.tree, "holder": first, "by": actor if sure else "",
-        "at": tx.now, "blob": report.was, "overwritten": report.now, "until": tx.now + CONTENT_LIFE_MS, "how": how,
-        "suspects": [*([actor] if actor and not sure else []), *report.suspects][:MAX_SUSPECTS_TOLD],
-        "grade": report.grade,
-    }  # fmt: skip
-    from dibs.operations.core import kept_contents
-
-    kept_contents.keep(tx, report.call, record)
+    suspects = [*([actor] if actor and not sure else []), *report.suspects][:MAX_SUSPECTS_TOLD]
+    by = actor if sure else ""
+    kept = records.new_kept(tx, report.id, report.name, report.tree, holder=first, by=by, blob=report.was)
+    kept.update({"overwritten": report.now, "how": how, "suspects": suspects, "grade": report.grade})
+    records.put_kept(tx, kept, report.call.place)
     counts = how in {"violated", "unattributed"}
     restored = _put_back(tx, report) if counts else ""
     data = {
         "id": report.id, "holder": first, "tree": report.tree, "was": report.was, "now": report.now,
-        "grade": report.grade, "suspects": record["suspects"], "tool": check_text(report.tool, "tool"),
+        "grade": report.grade, "suspects": suspects, "tool": check_text(report.tool, "tool"),
     }  # fmt: skip
     if restored:
         data = {"id": restored, "tree": report.tree, "was": report.was, "now": report.now, "undo": report.id}
@@ -283,15 +310,15 @@ def _texts(tx: Transaction, report: _Report, how: str) -> dict[str, str]:
         return _taken(tx, report)
     if report.left:
         return {}
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for one in [actor] if how == "violated" else [*([actor] if actor else []), *report.suspects][:MAX_SUSPECTS_TOLD]:
         did = "changed" if how == "violated" else "probably changed" if one == actor else "may have changed"
         undo = f": {'' if how == 'violated' else 'if it was you, '}undo it with `dibs restore {report.id}`, and"
         if not report.may_restore(one):
             undo = f", and {name_of(tx, report.victims[0])} is told how to bring it back:"
         kept = f" What was there is kept{undo} leave that file alone." if report.was else ""
-        found[one] = f"your command {did} {path}, {report.whose(tx)}.{kept}"
-    return found | {victim: _told(tx, report, victim, how) for victim in report.victims}
+        texts[one] = f"your command {did} {path}, {report.whose(tx)}.{kept}"
+    return texts | {victim: _told(tx, report, victim, how) for victim in report.victims}
 
 
 def _back(tx: Transaction, report: _Report, agent: str) -> str:
@@ -342,52 +369,42 @@ def _told(tx: Transaction, report: _Report, victim: str, how: str) -> str:
 # --- what is unsettled
 
 
-def _key(tree: str, name: str) -> str:
-    return f"vu\t{tree}\t{name}"  # not `u`: that is a run, and a sweep would take this for one
-
-
 def _subject(tree: str, name: str) -> str:
     """The subject of the alert about an unsettled path."""
     return f"{tree}/{name}" if tree else name
 
 
 def _unsettle(tx: Transaction, tree: str, name: str, identifier: str) -> None:
-    key = _key(tree, name)
-    record = tx.get(key) or {"ids": []}
-    until = tx.now + CONTENT_LIFE_MS
-    tx.put(key, {"ids": [*record["ids"], identifier][-8:], "until": until}, i2=due(until))
+    known = records.get_unsettled(tx, tree, name)
+    ids = [*(known["ids"] if known is not None else ()), identifier][-MAX_UNSETTLED:]
+    records.put_unsettled(tx, tree, name, {"ids": ids, "until": tx.now + CONTENT_LIFE_MS})
 
 
 def _put_back(tx: Transaction, report: _Report) -> str:
     """The unsettled change whose removed content is there again; it and those after it are settled. "" if none is."""
-    key = _key(report.tree, report.name)
-    record = tx.get(key)
-    if record is None or not report.was:
+    known = records.get_unsettled(tx, report.tree, report.name)
+    if known is None or not report.was:
         return ""
-    earlier = tx.get_many([f"v\t{one}" for one in record["ids"]]).values()
-    for place, one in enumerate(earlier):
-        if one is not None and one["blob"] == report.now:
+    for place, kept in enumerate(records.get_kept_of(tx, known["ids"]).values()):
+        if kept is not None and kept["blob"] == report.now:
             if place:
-                tx.put(key, {**record, "ids": record["ids"][:place]}, i2=due(record["until"]))
+                records.put_unsettled(tx, report.tree, report.name, {**known, "ids": known["ids"][:place]})
             else:
                 settle(tx, report.call, report.tree, [report.name])
-            return str(one["violation"])
+            return kept["violation"]
     return ""
 
 
 def unsettled(tx: Transaction, tree: str, names: Sequence[str]) -> dict[str, list[str]]:
     """The unsettled paths among these, each with the ids of the changes."""
-    keys = {_key(tree, name): name for name in names}
-    found = tx.get_many(list(keys))
-    return {
-        keys[key]: record["ids"] for key, record in found.items() if record is not None and record["until"] > tx.now
-    }
+    known = records.get_unsettled_of(tx, tree, names)
+    return {name: record["ids"] for name, record in known.items() if record["until"] > tx.now}
 
 
-def owed_to(tx: Transaction, call: Call, kept: Record) -> str:
+def owed_to(tx: Transaction, call: Call, kept: KeptFile) -> str:
     """The other agent that is still there and whose work an unsettled change took away; "" if there is none."""
     ids = unsettled(tx, kept["tree"], [kept["path"]]).get(kept["path"], ())
-    owner: str = kept["holder"]
+    owner = kept["holder"]
     is_owed = kept["violation"] in ids and not related(owner, call.agent) and not _is_gone(tx, call, owner)
     return owner if is_owed else ""
 
@@ -395,18 +412,18 @@ def owed_to(tx: Transaction, call: Call, kept: Record) -> str:
 def settle(tx: Transaction, call: Call, tree: str, names: Iterable[str]) -> None:
     """Settle these paths: an agent decided what they should contain. Their alerts end with it."""
     for name in names:
-        if tx.get(_key(tree, name)) is not None:
+        if records.get_unsettled(tx, tree, name) is not None:
             from dibs.operations.alerts import lifecycle
 
-            tx.delete(_key(tree, name))
+            records.delete_unsettled(tx, tree, name)
             lifecycle.recheck(tx, call, "violation", _subject(tree, name))
 
 
 def accept(tx: Transaction, call: Call, identifier: str) -> str:
     """Accept the present content (`dibs ack vID`); returns the path."""
-    record = tx.get(f"v\t{identifier}")
-    if record is None:
+    kept = records.get_kept(tx, identifier)
+    if kept is None:
         raise NotFound(f"there is no change {identifier}; `dibs restore --list` shows what is kept", id=identifier)
-    settle(tx, call, record["tree"], [record["path"]])
-    tx.append("edit.accepted", call.agent, record["path"], {"id": identifier, "tree": record["tree"]})
-    return str(record["path"])
+    settle(tx, call, kept["tree"], [kept["path"]])
+    tx.append("edit.accepted", call.agent, kept["path"], {"id": identifier, "tree": kept["tree"]})
+    return kept["path"]

@@ -26,12 +26,35 @@ from dibs.stores.seam import prefix_range
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.errors import DibsError
+    from dibs.operations.claims.answers import BlockerView
     from dibs.operations.claims.records import Claim, Loss
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
+
+    class CommitCheckAnswer(TypedDict):
+        """Of `commit-check`."""
+
+        agent: str
+        tokens: list[list[str | int]]  # paths that the family holds, each with its token
+        held: int  # its claims
+
+    class TakenPaths(TypedDict):
+        """What a commit past the guard took from a holder."""
+
+        agent: str
+        paths: list[str]
+
+    class CommittedAnswer(TypedDict):
+        """Of `committed`."""
+
+        released: list[str]
+        kept: list[str]  # claims
+        unseen: list[TakenPaths]
+
 
 PATHS_PER_TRIP = 64  # paths looked up in one trip
 MANY_PATHS = 256  # from here on, reading every claim is cheaper than reading every path
@@ -50,11 +73,11 @@ HOW = ("checked", "past", "replayed")  # how a commit met the guard; `_committed
 def _check(
     tx: Transaction,
     call: Call,
-    paths: Sequence[Sequence[str]] = (),
+    paths: Sequence[Resource] = (),
     tree: str = "",
     client: str = "",
-    owned: Sequence[tuple[Sequence[str], Sequence[str], bool]] = (),
-) -> Any:
+    owned: Sequence[tuple[Resource, Sequence[str], bool]] = (),
+) -> CommitCheckAnswer | DibsError:
     """May the caller commit these paths of this working tree? `owned`: whose unfinished work is in them; read by it?"""
     refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "commit", client)
     if refusal is not None:
@@ -76,11 +99,11 @@ def _check(
     return {"agent": call.agent, "tokens": tokens, "held": len(own)}
 
 
-def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> Conflict | None:
+def _unsettled(tx: Transaction, call: Call, paths: Sequence[Resource], tree: str) -> Conflict | None:
     """Refuse a path that another agent overwrote while it was held: first decide what it should contain."""
     for start in range(0, len(paths), PATHS_PER_TRIP):
-        found = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + PATHS_PER_TRIP]])
-        for name, ids in found.items():
+        unsettled = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + PATHS_PER_TRIP]])
+        for name, ids in unsettled.items():
             return Conflict(
                 f"{name} was changed; {changes.actor_of(tx, ids[-1], call.agent)}, and it is not settled what it "
                 f"should contain. `dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; "
@@ -92,7 +115,7 @@ def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree
 
 
 def _foreign(
-    tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], Sequence[str], bool]], own: list[Claim]
+    tx: Transaction, call: Call, owned: Sequence[tuple[Resource, Sequence[str], bool]], own: list[Claim]
 ) -> Held | None:
     """Refuse a path with unfinished work of another agent that is still there.
 
@@ -100,7 +123,7 @@ def _foreign(
     """
     if call.fallback and call.agent == call.fallback:
         return None  # a person
-    blockers = []
+    blockers: list[BlockerView] = []
     held = [resource for claim in own for resource in claim["resources"]]
     for path, owners, read in owned:
         if read and resources.all_covered([path[:2]], held):
@@ -115,7 +138,7 @@ def _foreign(
     return Held(blockers=blockers[:MAX_SHOWN], more=max(0, len(blockers) - MAX_SHOWN)) if blockers else None
 
 
-def _sorted(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> tuple[list[Claim], list[Claim]]:
+def _sorted(tx: Transaction, call: Call, paths: Sequence[Resource], tree: str) -> tuple[list[Claim], list[Claim]]:
     """Live write claims on these paths: other agents', and those of the caller's family."""
     others: list[Claim] = []
     own: list[Claim] = []
@@ -126,7 +149,7 @@ def _sorted(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: s
     return others, own
 
 
-def _met(tx: Transaction, paths: Sequence[Sequence[str]], tree: str) -> Iterator[Claim]:
+def _met(tx: Transaction, paths: Sequence[Resource], tree: str) -> Iterator[Claim]:
     """Every claim on one of these paths in this working tree, each once. A commit may have thousands of paths."""
     if len(paths) > MANY_PATHS:
         wanted = _PathSet(paths)
@@ -148,14 +171,14 @@ class _PathSet:
 
     __slots__ = ("_above", "_files", "_inodes")
 
-    def __init__(self, paths: Sequence[Sequence[str]]) -> None:
+    def __init__(self, paths: Sequence[Resource]) -> None:
         self._files = {path[1] for path in paths}
         self._inodes = {path[2] for path in paths if len(path) > resources.PLAIN_PARTS and path[2]}
         self._above = {""}
         for text in self._files:
             self._above.update(_above(text))
 
-    def meets(self, resource: Sequence[str]) -> bool:
+    def meets(self, resource: Resource) -> bool:
         """Does the resource overlap any of the paths?"""
         kind, text = resource[0], resource[1]
         if kind in resources.LITERAL_KINDS:
@@ -171,7 +194,7 @@ def _above(text: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def _blocker(tx: Transaction, record: Claim, paths: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _blocker(tx: Transaction, record: Claim, paths: Sequence[Resource]) -> BlockerView:
     """One claim in the way, with the paths of the commit that it covers."""
     covered = [path for path in paths if _touches(record, path)]
     return {
@@ -181,11 +204,11 @@ def _blocker(tx: Transaction, record: Claim, paths: Sequence[Sequence[str]]) -> 
     }
 
 
-def _touches(record: Claim, path: Sequence[str]) -> bool:
+def _touches(record: Claim, path: Resource) -> bool:
     return resources.any_overlap(record["resources"], resources.normal([path])) is not None
 
 
-def _lost(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str, own: list[Claim]) -> Fenced | None:
+def _lost(tx: Transaction, call: Call, paths: Sequence[Resource], tree: str, own: list[Claim]) -> Fenced | None:
     """Refuse a path whose claim the family lost and has not claimed again."""
     losses = [loss for _, loss in _losses(tx, call.agent) if _counts(loss, tree)]
     if not losses:
@@ -234,18 +257,18 @@ def _losses(tx: Transaction, agent: str) -> list[tuple[str, Loss]]:
     return tx.fetch([prefix_range(prefix) for prefix in sorted(prefixes)], MAX_LOSSES_READ).rows
 
 
-def _tokens(paths: Sequence[Sequence[str]], own: list[Claim]) -> list[list[Any]]:
+def _tokens(paths: Sequence[Resource], own: list[Claim]) -> list[list[str | int]]:
     """The paths that the family holds, each with its token."""
-    found: list[list[Any]] = []
+    tokens: list[list[str | int]] = []
     for path in paths:
         for claim in own:
-            if len(found) < MAX_TOKENS_RETURNED and resources.all_covered([path[:2]], claim["resources"]):
-                found.append([path[1], claim["token"]])
+            if len(tokens) < MAX_TOKENS_RETURNED and resources.all_covered([path[:2]], claim["resources"]):
+                tokens.append([path[1], claim["token"]])
                 break
-    return found
+    return tokens
 
 
-def _refuse(tx: Transaction, call: Call, error: DibsError, paths: Sequence[Sequence[str]], tree: str) -> DibsError:
+def _refuse(tx: Transaction, call: Call, error: DibsError, paths: Sequence[Resource], tree: str) -> DibsError:
     tx.append("commit.refused", call.agent, tree, {"code": error.code, "paths": resources.shown(paths[:MAX_SHOWN])})
     return error
 
@@ -258,10 +281,10 @@ def _committed(
     call: Call,
     commit: str = "",
     tree: str = "",
-    items: Sequence[tuple[Sequence[str], bool]] = (),
+    items: Sequence[tuple[Resource, bool]] = (),
     how: str = "checked",
     suspects: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> CommittedAnswer:
     """What a commit means for claims. An item is a path and whether its file equals the committed content.
 
     `how`: checked (the guard saw it before), past (it did not, although git would have asked: `--no-verify`), or
@@ -271,7 +294,7 @@ def _committed(
     check_text(commit, "commit")
     others, own = _sorted(tx, call, [path for path, _ in items], tree)
     equal = [path for path, same in items if same]
-    released: list[Any] = []
+    released: list[Resource] = []
     kept = []
     for claim in own:
         done = _done(claim, equal) if claim["by"] == BY or claim.get("ends") == "commit" else []
@@ -292,9 +315,9 @@ def _committed(
     return {"released": resources.shown(released), "kept": kept, "unseen": unseen}
 
 
-def _done(claim: Claim, equal: list[Sequence[str]]) -> list[Any]:
+def _done(claim: Claim, equal: list[Resource]) -> list[Resource]:
     """The resources of an edit claim whose file equals the committed content, each with its inode."""
-    done: list[Any] = []
+    done: list[Resource] = []
     for place, resource in enumerate(claim["resources"]):
         if any(resources.same(resource, path) for path in equal):
             done.append(resource)
@@ -302,7 +325,7 @@ def _done(claim: Claim, equal: list[Sequence[str]]) -> list[Any]:
     return done
 
 
-def _settle(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> None:
+def _settle(tx: Transaction, call: Call, paths: Sequence[Resource], tree: str) -> None:
     """Settle losses that are committed now."""
     texts = {path[1] for path in paths}
     for key, loss in _losses(tx, call.agent):
@@ -314,18 +337,18 @@ def _report_bypass(
     tx: Transaction,
     call: Call,
     others: list[Claim],
-    items: Sequence[tuple[Sequence[str], bool]],
+    items: Sequence[tuple[Resource, bool]],
     commit: str,
     tree: str,
     how: str,
     suspects: Sequence[str],
-) -> list[dict[str, Any]]:
+) -> list[TakenPaths]:
     """The guard was bypassed: log it, and tell the holders of the committed paths."""
     from dibs.operations.messages import mailbox
 
     names = " or ".join([name_of(tx, one) for one in suspects])
     paths = [path for path, _ in items]
-    unseen: list[dict[str, Any]] = []
+    unseen: list[TakenPaths] = []
     for record in others:
         taken = resources.shown([path for path in paths if _touches(record, path)][:MAX_SHOWN])
         unseen.append({"agent": record["agent"], "paths": taken})
@@ -335,17 +358,13 @@ def _report_bypass(
     if unseen or how == "past":
         from dibs.operations.alerts import suspicions
 
-        taken = [path for one in unseen for path in one["paths"]]
-        data = {
-            "tree": tree,
-            "how": how,
-            "paths": taken[:MAX_SHOWN],
-            "holders": sorted({one["agent"] for one in unseen}),
-        }
+        taken = [path for one in unseen for path in one["paths"]][:MAX_SHOWN]
+        holders = sorted({one["agent"] for one in unseen})
+        data = {"tree": tree, "how": how, "paths": taken, "holders": holders}
         tx.append("commit.unverified", call.agent, commit, data)
         suspicions.put(
-            tx, "bypass", commit, call.agent, told=data["holders"], how=how, paths=data["paths"],
-            holders=data["holders"], suspects=[name_of(tx, one) for one in suspects], reporter=call.reporter,
+            tx, "bypass", commit, call.agent, told=holders, how=how, paths=taken, holders=holders,
+            suspects=[name_of(tx, one) for one in suspects], reporter=call.reporter,
         )  # fmt: skip
         FOLLOW_UPS["suspicions"](tx, call)
     return unseen

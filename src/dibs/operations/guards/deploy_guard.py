@@ -21,27 +21,75 @@ from dibs.operations.agents import roles
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, resources, views
 from dibs.operations.claims import records as claim_records
-from dibs.operations.core.call import FOLLOW_UPS, check_text, due, iso, related
+from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.guards import audits
+from dibs.operations.guards import audits, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.errors import DibsError
+    from dibs.operations.claims.answers import BlockerView
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call, Process, Record
+    from dibs.operations.core.call import Call, Process
     from dibs.operations.core.policy import Policy
+    from dibs.operations.guards.records import Deploy, Risks, RunningDeploy
     from dibs.stores.seam import Transaction
+
+    class Sync(TypedDict, total=False):
+        """The status of a commit against a deciding branch: the fields of `syncs` in `JUDGE` (git/sync.py)."""
+
+        branch: str
+        commit: str
+        behind: int | None
+        ahead: int | None
+        upstream: str
+        why: str
+        note: str
+
+    class Placeholder(TypedDict):
+        """A placeholder text in what ships."""
+
+        path: str
+        line: int
+        text: str
+
+    class DeployToken(TypedDict):
+        """A running deploy, as its own command names it."""
+
+        target: str
+        token: int
+
+    class LastDeploy(TypedDict):
+        """The last good deploy, in a refusal."""
+
+        commit: str
+        agent: str
+        at: str  # ISO time
+
+    class DeployCheckAnswer(TypedDict):
+        """Of `deploy-check`."""
+
+        last: dict[str, Deploy | None]  # the last good deploy of each target
+
+    class DeployJudgeAnswer(TypedDict):
+        """Of `deploy-judge`."""
+
+        target: str
+
+    class DeployFinishAnswer(DeployToken):
+        """Of `deploy-finish`."""
+
+        result: str
+
 
 RESULTS = ("ok", "failed", "unverified", "unchecked", "interrupted")  # unchecked: told to do without a verification
 DEPLOYED_RESULTS = ("ok", "unchecked")  # what counts as deployed
 UNSURE_RESULTS = ("unverified", "unchecked", "interrupted")  # what raises an alert
 ACCEPTED_RISKS = ("unsynced", "rollback")  # risks that a caller may accept; the log has them
-UNKNOWN_FACTS: dict[str, Any] = {"behind": None}  # if no door looked
-TARGET_LIFE_MS = 366 * 86_400_000  # a target that was not deployed to for a year is a new one: previews have many names
+UNKNOWN_FACTS: Sync = {"behind": None}  # if no door looked
 MAX_SHOWN = 5  # paths and places, in a text
 MAX_IN_FIELDS = 20  # paths and places, in the error's fields
 
@@ -64,10 +112,10 @@ def pushed_targets(policy: Policy, branch: str) -> list[str]:
     return named or [branch]
 
 
-def _check(tx: Transaction, call: Call, targets: Sequence[str] = (), client: str = "") -> Any:
+def _check(tx: Transaction, call: Call, targets: Sequence[str] = (), client: str = "") -> DeployCheckAnswer | DibsError:
     """May the caller deploy to these targets now? Returns their last deploys."""
     refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "deploy", client)
-    last: dict[str, Any] = {}
+    last: dict[str, Deploy | None] = {}
     for target in targets:
         refusal = refusal or _held(tx, call, target)
         last[target] = _last(tx, target)
@@ -90,10 +138,9 @@ def _held(tx: Transaction, call: Call, target: str) -> Held | None:
     return Held(blockers=blockers, more=0) if blockers else None
 
 
-def _last(tx: Transaction, target: str) -> Record | None:
+def _last(tx: Transaction, target: str) -> Deploy | None:
     """The last good deploy of a target."""
-    found: Record | None = tx.get(f"d\t{check_text(target, 'target')}")
-    return found
+    return records.get_deploy(tx, check_text(target, "target"))
 
 
 # --- may it ship?
@@ -103,24 +150,24 @@ def _judge(
     tx: Transaction,
     call: Call,
     target: str,
-    syncs: Sequence[dict[str, Any]] = (),
+    syncs: Sequence[Sync] = (),
     contains: bool | None = None,
     changed: Sequence[str] = (),
     tree: str = "",
-    placeholders: Sequence[dict[str, Any]] = (),
+    placeholders: Sequence[Placeholder] = (),
     unsynced: bool = False,
     rollback: bool = False,
     dirty: bool = False,
-    under: dict[str, Any] | None = None,
-) -> Any:
+    under: DeployToken | None = None,
+) -> DeployJudgeAnswer | DibsError:
     """May this ship? `syncs`: its status against each deciding branch (Standing.as_json).
 
     `contains`: is the last good deploy part of it? `changed`: tracked files that differ from the commit. `under`:
     target and token of the deploy whose command asks (a push inside of `dibs deploy`); its accepted risks count here
     too.
     """
-    said = _accepted_risks(tx, call, under)
-    unsynced, rollback = unsynced or said["unsynced"], rollback or said["rollback"]
+    risks = _accepted_risks(tx, call, under)
+    unsynced, rollback = unsynced or risks["unsynced"], rollback or risks["rollback"]
     last = _last(tx, target)
     refusal: DibsError | None = None
     if changed and not dirty:
@@ -128,8 +175,8 @@ def _judge(
     for sync in syncs or [UNKNOWN_FACTS]:
         refusal = refusal or stale(sync, target=target, unsynced=unsynced, rollback=rollback)
     if refusal is None and last is not None and last["commit"]:
-        shown = {"commit": last["commit"], "agent": last["agent"], "at": iso(tx, last["at"])}
-        where = syncs[-1] if syncs else {}
+        shown: LastDeploy = {"commit": last["commit"], "agent": last["agent"], "at": iso(tx, last["at"])}
+        where: Sync = syncs[-1] if syncs else {}
         refusal = _rolls_back(where, shown, contains, target=target, unsynced=unsynced, rollback=rollback)
     if refusal is None and placeholders:
         refusal = _unfinished(placeholders)
@@ -139,23 +186,22 @@ def _judge(
     return {"target": target}
 
 
-def stale(
-    sync: dict[str, Any], *, target: str = "", unsynced: bool = False, rollback: bool = False
-) -> DibsError | None:
+def stale(sync: Sync, *, target: str = "", unsynced: bool = False, rollback: bool = False) -> DibsError | None:
     """Why a commit may not ship, by its status against the deciding branch; None if it may."""
     if rollback:
         return None
-    facts = {"target": target, **sync} if target else dict(sync)
+    named = {"target": target} if target else {}
     if sync.get("behind"):
-        return Behind(**facts)
+        return Behind(**named, **sync)
     if sync.get("behind") is None and not unsynced:
-        return _cannot_compare(sync.get("why") or "nothing is known", facts)
+        why = sync.get("why") or "nothing is known"
+        return Unavailable(_not_comparable(why), **named, **{**sync, "why": why})
     return None
 
 
 def _rolls_back(
-    where: dict[str, Any],
-    last: dict[str, Any],
+    where: Sync,
+    last: LastDeploy,
     contains: bool | None,
     *,
     target: str,
@@ -165,26 +211,24 @@ def _rolls_back(
     """Why a commit may not replace the last good deploy; None if it may."""
     if rollback or contains:
         return None
-    facts = {"target": target, **where, "deployed": last}
     if contains is False:
-        return Behind(**facts)
+        return Behind(target=target, **where, deployed=last)
     if unsynced:
         return None
-    why = f"whether {last['commit'][:12]}, the last good deploy of {target}, is part of this cannot be known here"
-    return _cannot_compare(where.get("why") or why, facts)
-
-
-def _cannot_compare(why: str, facts: dict[str, Any]) -> Unavailable:
-    return Unavailable(
-        f"whether this copy is stale cannot be known: {why}. Use --unsynced to deploy anyway; it is recorded.",
-        **{**facts, "why": why},
+    why = where.get("why") or (
+        f"whether {last['commit'][:12]}, the last good deploy of {target}, is part of this cannot be known here"
     )
+    return Unavailable(_not_comparable(why), target=target, **{**where, "why": why}, deployed=last)
 
 
-def _accepted_risks(tx: Transaction, call: Call, under: dict[str, Any] | None) -> dict[str, bool]:
+def _not_comparable(why: str) -> str:
+    return f"whether this copy is stale cannot be known: {why}. Use --unsynced to deploy anyway; it is recorded."
+
+
+def _accepted_risks(tx: Transaction, call: Call, under: DeployToken | None) -> dict[str, bool]:
     """The accepted risks of the running deploy that the caller is part of, if its token is live."""
     if under:
-        running = tx.get(f"D\t{check_text(under['target'], 'target')}")
+        running = records.get_running_deploy(tx, check_text(under["target"], "target"))
         if running is not None and running["token"] == under["token"] and related(running["agent"], call.agent):
             return {name: bool(running.get(name)) for name in ACCEPTED_RISKS}
     return dict.fromkeys(ACCEPTED_RISKS, False)
@@ -192,12 +236,12 @@ def _accepted_risks(tx: Transaction, call: Call, under: dict[str, Any] | None) -
 
 def _at_work(tx: Transaction, call: Call, tree: str, paths: Sequence[str]) -> dict[str, str]:
     """The other agents that hold these paths."""
-    found: dict[str, str] = {}
+    holders: dict[str, str] = {}
     for claim in audits.others(tx, call, tree):
         for path in paths:
             if any(resources.overlap(["file", path], held) for held in claim["resources"]):
-                found.setdefault(path, claim["agent"])
-    return found
+                holders.setdefault(path, claim["agent"])
+    return holders
 
 
 def _uncommitted(changed: Sequence[str], holders: dict[str, str]) -> Conflict:
@@ -218,7 +262,7 @@ def _uncommitted(changed: Sequence[str], holders: dict[str, str]) -> Conflict:
     )
 
 
-def _unfinished(places: Sequence[dict[str, Any]]) -> Forbidden:
+def _unfinished(places: Sequence[Placeholder]) -> Forbidden:
     lines = [f"{place['path']}:{place['line']}: {place['text']}" for place in places[:MAX_SHOWN]]
     more = f" … and {len(places) - MAX_SHOWN} more" if len(places) > MAX_SHOWN else ""
     message = f"placeholder texts would ship: {'; '.join(lines)}{more}. Finish them first."
@@ -239,31 +283,48 @@ def _start(
     runs: Process | None = None,
     unsynced: bool = False,
     rollback: bool = False,
-) -> Any:
+) -> DeployToken | DibsError:
     """Start a deploy, under a live token, if no other one runs. `runs`: the process of its command."""
     claim = _live(tx, call, target, token)
     if claim is None:
         return _fenced(tx, call, target, token)
-    key = f"D\t{target}"
-    running = tx.get(key)
+    running = records.get_running_deploy(tx, target)
     alive = _still_runs(call, running, token) if running is not None and running["process"] != process else None
-    if alive is not None:
+    if running is not None and alive is not None:
         reason = f"a deploy of {running['commit'][:12] or 'this target'} is running (pid {alive[3]})"
-        blocker = {
+        blocker: BlockerView = {
             "agent": running["agent"], "resource": f"deploy:{target}", "mode": "write", "since": iso(tx, running["at"]),
             "until": "", "reason": reason, "pid": alive[3],
         }  # fmt: skip
         tx.append("deploy.refused", call.agent, target, {"code": "held"})
         return Held(blockers=[blocker], more=0)
-    said = {name: True for name, was in zip(ACCEPTED_RISKS, (unsynced, rollback), strict=True) if was}
-    record = {"process": process, "agent": call.agent, "commit": commit, "at": tx.now, "token": token, **said}
-    tx.put(key, {**record, "runs": runs} if runs is not None else record)
-    data = {"commit": check_text(commit, "commit"), "token": token, "command": check_text(command, "command"), **said}
+    risks = _risks(unsynced=unsynced, rollback=rollback)
+    deploy: RunningDeploy = {
+        "process": process, "agent": call.agent, "commit": commit, "at": tx.now, "token": token,
+    }  # fmt: skip
+    if runs is not None:
+        deploy["runs"] = runs
+    if unsynced:
+        deploy["unsynced"] = True
+    if rollback:
+        deploy["rollback"] = True
+    records.put_running_deploy(tx, target, deploy)
+    data = {"commit": check_text(commit, "commit"), "token": token, "command": check_text(command, "command"), **risks}
     tx.append("deploy.started", call.agent, target, data)
     return {"target": target, "token": token}
 
 
-def _still_runs(call: Call, running: Record, token: int) -> Process | None:
+def _risks(*, unsynced: bool | None, rollback: bool | None) -> Risks:
+    """The accepted risks of a deploy, as they are stored."""
+    risks: Risks = {}
+    if unsynced:
+        risks["unsynced"] = True
+    if rollback:
+        risks["rollback"] = True
+    return risks
+
+
+def _still_runs(call: Call, running: RunningDeploy, token: int) -> Process | None:
     """The process of a deploy, or of its command, that is still there.
 
     One that cannot be seen from here counts while its claim is live: a command never outlives that.
@@ -272,8 +333,7 @@ def _still_runs(call: Call, running: Record, token: int) -> Process | None:
         if process is not None:
             alive = call.alive(process)
             if alive or (alive is None and running["token"] == token):
-                found: Process = process
-                return found
+                return process
     return None
 
 
@@ -287,16 +347,15 @@ def _finish(
     seconds: float = 0,
     exit: int | None = None,
     keep: bool = False,
-) -> Any:
+) -> DeployFinishAnswer | DibsError:
     """End a deploy. The claim is released with the commit, unless the caller held it before."""
     claim = _live(tx, call, target, token)
-    key = f"D\t{target}"
-    running = tx.get(key)
-    said: dict[str, Any] = {}
+    running = records.get_running_deploy(tx, target)
+    risks: Risks = {}
     if running is not None and running["token"] == token and related(running["agent"], call.agent):
-        tx.delete(key)
-        said = {name: True for name in ACCEPTED_RISKS if running.get(name)}
-    data = {"commit": commit, "result": result, "token": token, "seconds": seconds, "exit": exit, **said}
+        records.delete_running_deploy(tx, target)
+        risks = _risks(unsynced=running.get("unsynced"), rollback=running.get("rollback"))
+    data = {"commit": commit, "result": result, "token": token, "seconds": seconds, "exit": exit, **risks}
     if claim is None:
         tx.append("deploy.finished", call.agent, target, {**data, "fenced": True})
         _suspect(tx, call, target, commit, "fenced")
@@ -304,11 +363,13 @@ def _finish(
     tx.append("deploy.finished", call.agent, target, data)
     if result in UNSURE_RESULTS:
         _suspect(tx, call, target, commit, result)
-    if said.get("unsynced") and result in DEPLOYED_RESULTS:
+    if risks.get("unsynced") and result in DEPLOYED_RESULTS:
         _suspect(tx, call, target, commit, "unsynced")
     if result in DEPLOYED_RESULTS:
-        good = {"commit": commit, "result": result, "at": tx.now, "agent": call.agent, "token": token, **said}
-        tx.put(f"d\t{target}", good, i2=due(tx.now + TARGET_LIFE_MS))
+        good: Deploy = {
+            "commit": commit, "result": result, "at": tx.now, "agent": call.agent, "token": token, **risks,
+        }  # fmt: skip
+        records.put_deploy(tx, target, good)
     if keep:
         claim["commit"] = commit
         claim_records.put(tx, claim)

@@ -31,16 +31,51 @@ from dibs.operations.core.policy import MIGRATIONS, covers, is_migration, matche
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import NotRequired, TypedDict
 
     from dibs.operations.agents.records import Agent
     from dibs.operations.claims.answers import ClaimAnswer
     from dibs.operations.claims.records import Claim, InterestRequest, Stored
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
+    from dibs.operations.core.policy import Policy
     from dibs.stores.seam import Transaction
 
-    Target = dict[str, Any]
+    class Knowledge(TypedDict):
+        """What the ledger says of a path, and what the agent knows of it: `_FACTS` explains each field."""
+
+        merges: bool
+        known: str
+        author: str
+        suspects: NotRequired[Sequence[str]]
+        owners: Sequence[str]
+        since: bool
+        disputed: bool
+        loose: NotRequired[bool]
+
+    class Target(TypedDict):
+        """A path that an agent wants to write: `_TARGETS` explains each field."""
+
+        resource: Resource
+        ignored: bool
+        content: str
+        facts: NotRequired[Knowledge | None]
+        inside: Sequence[str]
+        claimed: NotRequired[str]
+
+    class TreeTargets(TypedDict):
+        """The paths in one working tree."""
+
+        targets: Sequence[Target]
+        tree: str
+        local: bool
+
+    class EditAnswer(TypedDict):
+        """Of `edit`."""
+
+        claims: list[ClaimAnswer]
+
 
 BY = "edit"  # the `by` of this guard's claims; a commit releases these and no others
 SHELL = "shell"  # the `by` of a claim that lasts as long as one command
@@ -57,17 +92,17 @@ NO_AGENT = frozenset({"", GIT, OUTSIDE, UNKNOWN, "unknown"})
 
 
 def target(
-    resource: Sequence[str],
+    resource: Resource,
     *,
     ignored: bool = False,
     content: str = "",
-    facts: dict[str, Any] | None = None,
+    facts: Knowledge | None = None,
     inside: Sequence[str] = (),
     claimed: str = "",
 ) -> Target:
     """One path that an agent wants to write, with the facts that the door gathered about it (`_TARGETS`)."""
-    found = {"resource": resource, "ignored": ignored, "content": content, "facts": facts, "inside": inside}
-    return {**found, "claimed": claimed} if claimed else found
+    path: Target = {"resource": resource, "ignored": ignored, "content": content, "facts": facts, "inside": inside}
+    return {**path, "claimed": claimed} if claimed else path
 
 
 class _Caller:
@@ -87,12 +122,13 @@ def _edit(
     local: bool = True,
     client: str = "",
     tool: str = "",
-    more: Sequence[dict[str, Any]] = (),
-) -> Any:
+    more: Sequence[TreeTargets] = (),
+) -> EditAnswer | DibsError:
     """All targets or none. `more` has the files in further working trees."""
     taken: list[ClaimAnswer] = []
     caller = _Caller(registered_agent(tx, call.agent), client, tool)
-    for part in ({"targets": targets, "tree": tree, "local": local}, *more):
+    first: TreeTargets = {"targets": targets, "tree": tree, "local": local}
+    for part in (first, *more):
         answer = _in_tree(tx, call, caller, part["targets"], part["tree"], local=part["local"])
         if isinstance(answer, DibsError):
             _give_back(tx, call, taken)
@@ -123,7 +159,7 @@ def _in_tree(
         )
         if refusal is not None:
             return _refuse(tx, call, target, tree, _held_within(tx, call, target, tree, refusal))
-        level = level_of(call.policy.guards, target)
+        level = level_of(call.policy, target)
         if target.get("claimed") and level != FREE:
             claimed.append(target)
             continue
@@ -153,7 +189,7 @@ def _in_tree(
             _refuse(tx, call, target, tree, refused)
         return _refuse(tx, call, unseen[-1][0], tree, _all_unseen(tx, [refused for _, refused in unseen]))
     note_dropped(tx, call, dropped)
-    disputed = [target["resource"][1] for target in wanted if (target.get("facts") or {}).get("disputed")]
+    disputed = [target["resource"][1] for target in wanted if (facts := target.get("facts")) and facts["disputed"]]
     if disputed:
         from dibs.operations.guards import changes
 
@@ -205,18 +241,19 @@ def _take(
     return held
 
 
-def level_of(guards: dict[str, Any], target: Target) -> str:
+def level_of(policy: Policy, target: Target) -> str:
     """Free, guarded or strict: whether the target needs an explicit claim. A directory does if anything in it does."""
-    if any(guard_level(guards, ["file", text], ignored=False) == STRICT for text in target["inside"]):
+    if any(guard_level(policy, ["file", text], ignored=False) == STRICT for text in target["inside"]):
         return STRICT
-    return guard_level(guards, target["resource"], ignored=target["ignored"], known=bool(target["inside"]))
+    return guard_level(policy, target["resource"], ignored=target["ignored"], known=bool(target["inside"]))
 
 
-def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool, known: bool = False) -> str:
+def guard_level(policy: Policy, resource: Resource, *, ignored: bool, known: bool = False) -> str:
     """Free, guarded or strict; strict wins over free, because it was configured on purpose.
 
     `known`: what is in the directory has been asked about, file by file.
     """
+    guards = policy.guards
     for pattern in guards["strict"]:
         if matches(pattern, resource) and (pattern != MIGRATIONS or (not known and is_migration(resource[1]))):
             return STRICT
@@ -288,7 +325,7 @@ def _held_within(tx: Transaction, call: Call, target: Target, tree: str, refusal
 def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, overlapping: list[Stored]) -> Held | None:
     """The refusal because of other agents' live claims, with an interest left; None if there are none."""
     wanted = resources.normal([target["resource"]])
-    found = [
+    claims = [
         record
         for record in overlapping
         if claim_records.is_claim(record)
@@ -296,7 +333,7 @@ def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, over
         and endings.blocks(record, resources.WRITE, call.agent)
         and resources.any_overlap(record["resources"], wanted) is not None
     ]
-    return _blocked(tx, call, wanted, tree, found)
+    return _blocked(tx, call, wanted, tree, claims)
 
 
 def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, claims: list[Claim]) -> Held | None:
@@ -373,20 +410,20 @@ def note_dropped(tx: Transaction, call: Call, paths: Sequence[str]) -> None:
     _note(tx, call, f"{had} had uncommitted changes that no agent made, and that you have not read{listed}. {back}")
 
 
-def _all_unseen(tx: Transaction, found: list[DibsError]) -> DibsError:
+def _all_unseen(tx: Transaction, refusals: list[DibsError]) -> DibsError:
     """One refusal for all files that have to be read first, so that the agent need not try once for each."""
-    found = list({one.fields["path"]: one for one in found}.values())  # a command may name a file twice
-    if len(found) == 1:
-        return found[0]
-    paths = [one.fields["path"] for one in found]
-    named = [f"{one.fields['path']} ({_who(tx, one.fields['changed_by'] or '')})" for one in found[:MAX_UNSEEN_NAMED]]
+    facts = list({refusal.fields["path"]: refusal.fields for refusal in refusals}.values())  # one may be named twice
+    if len(facts) == 1:
+        return refusals[-1]
+    paths = [fact["path"] for fact in facts]
+    named = [f"{fact['path']} ({_who(tx, fact['changed_by'] or '')})" for fact in facts[:MAX_UNSEEN_NAMED]]
     more = f" and {len(paths) - len(named)} more" if len(paths) > len(named) else ""
     return Conflict(
         f"{len(paths)} files were changed, and you have not read what is there now: {', '.join(named)}{more}. You hold "
         "them now: read each of them, then change what is there.",
         path=paths[0],
         paths=paths[:MAX_UNSEEN_LISTED],
-        changed_by=found[0].fields["changed_by"],
+        changed_by=facts[0]["changed_by"],
     )
 
 
@@ -443,7 +480,7 @@ def _refuse(tx: Transaction, call: Call, target: Target, tree: str, error: DibsE
     return error
 
 
-def _ahead(call: Call, targets: Sequence[Target], more: Sequence[dict[str, Any]] = (), **_: Any) -> Ahead:
+def _ahead(call: Call, targets: Sequence[Target], more: Sequence[TreeTargets] = (), **_: object) -> Ahead:
     if more:  # the rows of each working tree are read in its turn
         return (), []
     return (), ranges_for([target["resource"] for target in targets])

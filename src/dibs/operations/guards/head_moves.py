@@ -8,24 +8,27 @@ commit would land elsewhere, and the log has it in any case.
 from __future__ import annotations
 
 from dibs.operations.agents.names import name_of
-from dibs.operations.core.call import due, related
+from dibs.operations.core.call import related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.core.policy import DAY
-from dibs.operations.guards import audits
+from dibs.operations.guards import audits, records
 from dibs.operations.guards.edit_guard import is_present
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
     Move = tuple[int, str, str, str]  # the end of its line in the reflog, the old commit, the new one, git's text
 
-KEY = "gh"  # how much of a working tree's reflog was reported
-TREE_LIFE_MS = 366 * DAY  # a working tree in which nothing moved for that long is forgotten: agents make many of them
+    class HeadMoveAnswer(TypedDict):
+        """Of `moved`."""
+
+        told: list[str]  # the agents at work there
+
+
 MAX_MOVES_TOLD = 20  # one by one; a rebase makes many
 GROWS = ("commit", "merge", "pull", "cherry-pick", "revert")  # these add to the branch: others continue where they were
 
@@ -37,15 +40,14 @@ def _moved(
     size: int,
     moves: Sequence[Move],
     owners: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> HeadMoveAnswer:
     """Log these moves, each once, and tell the agents at work there if their branch changed or was reset."""
-    key = f"{KEY}\t{tree}"
-    record = tx.get(key)
-    told = record["size"] if record is not None and record["size"] <= size else 0  # git shortens a reflog now and then
+    reflog = records.get_reflog(tx, tree)
+    told = reflog["size"] if reflog is not None and reflog["size"] <= size else 0  # git shortens a reflog now and then
     new = [move for move in moves if move[0] > told]
     if not new:
         return {"told": []}
-    tx.put(key, {"size": max(end for end, *_ in new)}, i2=due(tx.now + TREE_LIFE_MS))
+    records.put_reflog(tx, tree, {"size": max(end for end, *_ in new)})
     for _, old, commit, what in new[-MAX_MOVES_TOLD:]:
         tx.append("git.moved", call.agent, tree, {"from": old, "to": commit, "what": what[:200]})
     telling = [what for _, _, _, what in new if not what.startswith(GROWS)]

@@ -17,22 +17,27 @@ from dibs.operations.guards.edit_guard import BY
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict
 
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
+
+    class MergeAnswer(TypedDict):
+        """Of `merging`."""
+
+        claimed: list[str]
+
 
 REASON = "a {what} is under way"
 KINDS = ("merge", "cherry-pick", "revert", "rebase", "conflict resolution")
 REASONS = tuple(REASON.format(what=what) for what in KINDS)
 
 
-def _merging(
-    tx: Transaction, call: Call, tree: str, what: str = "", paths: Sequence[Sequence[str]] = ()
-) -> dict[str, Any]:
+def _merging(tx: Transaction, call: Call, tree: str, what: str = "", paths: Sequence[Resource] = ()) -> MergeAnswer:
     """Claim the files of what is under way; with nothing under way, release those that it left."""
     if not what:
-        freed: list[Any] = []
+        freed: list[Resource] = []
         for claim in claim_records.claims_of(tx, call.agent):
             if claim["by"] == BY and claim["tree"] == tree and claim["reason"] in REASONS:
                 endings.give_back(tx, claim, claim["resources"], "released")

@@ -15,9 +15,8 @@ from dibs.operations.core.call import related
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
@@ -25,7 +24,7 @@ FOLDERS = frozenset({"migrations", "migrate", "migration"})
 VERSION = "Vv"  # may begin a name: V5__users.sql
 
 
-def refusal(tx: Transaction, call: Call, resource: Sequence[str]) -> Conflict | None:
+def refusal(tx: Transaction, call: Call, resource: Resource) -> Conflict | None:
     """Why this new file may not be made: another agent has a migration of its number under way."""
     folder, _, name = resource[1].rpartition("/")
     number = number_of(name)
@@ -60,7 +59,7 @@ def number_of(name: str) -> str:
     return (digits[:length].lstrip("0") or "0") if length and digits[length : length + 1] in {"_", "-", "."} else ""
 
 
-def _covers(claim: Claim, resource: Sequence[str]) -> bool:
+def _covers(claim: Claim, resource: Resource) -> bool:
     return resources.any_overlap(claim["resources"], [list(resource[:2])]) is not None
 
 

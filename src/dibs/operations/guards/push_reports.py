@@ -15,21 +15,32 @@ from dibs.operations.core.declare import ANYWHERE, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.shared_tree import TreeEffect
     from dibs.stores.seam import Transaction
 
+    class PushOverAnswer(TypedDict):
+        """Of `push-over`."""
 
-def _over(tx: Transaction, call: Call, remote: str, branch: str, makers: dict[str, str]) -> DibsError | dict[str, Any]:
+        told: list[str]  # the agents whose commits it takes off the branch
+
+    class PushBypassedAnswer(TypedDict):
+        """Of `push-bypassed`."""
+
+        commit: str
+
+
+def _over(tx: Transaction, call: Call, remote: str, branch: str, makers: dict[str, str]) -> DibsError | PushOverAnswer:
     """May the branch lose these commits there? `makers` has an agent of each, with one of its commits."""
     from dibs.operations.guards import shared_tree
 
     where = f"{remote}/{branch}"
     if not call.fallback or call.agent != call.fallback:
-        fact = {"what": "git push", "does": f"take off {where}", "makers": makers}
-        return shared_tree.rewritten(tx, call, fact) or {"told": []}
+        effect: TreeEffect = {"what": "git push", "does": f"take off {where}", "makers": makers}
+        return shared_tree.rewritten(tx, call, effect) or {"told": []}
     from dibs.operations.messages import mailbox
 
     at_work = [agent for agent in sorted(makers) if shared_tree.is_at_work(tx, call, agent)]
@@ -43,7 +54,7 @@ def _over(tx: Transaction, call: Call, remote: str, branch: str, makers: dict[st
     return {"told": at_work}
 
 
-def _pushed(tx: Transaction, call: Call, remote: str, branch: str, commit: str, by: str = "") -> dict[str, Any]:
+def _pushed(tx: Transaction, call: Call, remote: str, branch: str, commit: str, by: str = "") -> PushBypassedAnswer:
     from dibs.operations.alerts import suspicions
 
     data = {"remote": remote, "branch": branch, "by": by}

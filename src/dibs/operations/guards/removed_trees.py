@@ -13,22 +13,29 @@ from __future__ import annotations
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import endings, resources
 from dibs.operations.claims import records as claim_records
-from dibs.operations.core import kept_contents
 from dibs.operations.core.call import FOLLOW_UPS
 from dibs.operations.core.declare import HOSTS, Field, Operation
-from dibs.operations.guards.changes import CONTENT_LIFE_MS
+from dibs.operations.guards import records
 from dibs.operations.guards.edit_guard import OWNERS, PATH
 from dibs.operations.messages import mailbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
-    Work = tuple[str, Sequence[str], str, Sequence[str]]  # the id of its copy, the path, the content, the owners
+    Work = tuple[str, Resource, str, Sequence[str]]  # the id of its copy, the path, the content, the owners
+
+    class RemovedTreeAnswer(TypedDict):
+        """Of `tree-removed`."""
+
+        ended: list[str]  # the claims that were void with it
+        kept: list[str]  # under which its unfinished work is kept
+
 
 MAX_CLAIMS_READ = 2_000
 MAX_OWNERS_TOLD = 20
@@ -38,29 +45,26 @@ HOW = "removed"  # what became of the kept content
 
 def _removed(
     tx: Transaction, call: Call, tree: str, name: str, work: Sequence[Work] = (), age: int = 0
-) -> dict[str, Any]:
+) -> RemovedTreeAnswer:
     """Report it. `age`: another tree is at that place for so many ms, and claims since then are that one's."""
     claims = claim_records.all_claims(tx, MAX_CLAIMS_READ)[0]
     ended = [claim for claim in claims if claim["tree"] == tree and claim["since"] <= tx.now - age]
     for claim in ended:
         endings.end(tx, claim, HOW)
     endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
-    keys = [f"v\tv{identifier}" for identifier, *_ in work]
-    known = tx.get_many(keys)
-    new = [one for one, key in zip(work, keys, strict=True) if known[key] is None and one[3]]
+    known = records.get_kept_of(tx, [f"v{identifier}" for identifier, *_ in work])
+    new = [item for item in work if known[f"v{item[0]}"] is None and item[3]]
     by_owner: dict[str, list[str]] = {}
     for identifier, path, content, owners in new:
         text = resources.show(path)
-        record: Record = {
-            "violation": f"v{identifier}", "path": text, "tree": tree, "holder": owners[0], "by": "", "at": tx.now,
-            "blob": content, "overwritten": "", "until": tx.now + CONTENT_LIFE_MS, "how": HOW, "ledger": name,
-        }  # fmt: skip
-        kept_contents.keep(tx, call, record)
+        kept = records.new_kept(tx, f"v{identifier}", text, tree, holder=owners[0], by="", blob=content)
+        kept.update({"how": HOW, "ledger": name})
+        records.put_kept(tx, kept, call.place)
         for owner in owners:
             by_owner.setdefault(owner, []).append(text)
     if by_owner:
-        _tell(tx, call, tree, name, by_owner, [resources.show(one[1]) for one in new])
-    return {"ended": [claim["claim"] for claim in ended], "kept": [f"v{one[0]}" for one in new]}
+        _tell(tx, call, tree, name, by_owner, [resources.show(item[1]) for item in new])
+    return {"ended": [claim["claim"] for claim in ended], "kept": [f"v{item[0]}" for item in new]}
 
 
 def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str, list[str]], paths: list[str]) -> None:

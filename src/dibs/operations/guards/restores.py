@@ -17,23 +17,43 @@ from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import grants, resources
 from dibs.operations.claims.records import ranges_for
-from dibs.operations.core import kept_contents, paging
+from dibs.operations.core import paging
 from dibs.operations.core.call import check_text, iso
 from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
-from dibs.operations.guards import changes
+from dibs.operations.guards import changes, records
 from dibs.operations.guards.edit_guard import BY, SHELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.answers import Page
+    from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
+    from dibs.operations.guards.answers import KeptView
+    from dibs.operations.guards.records import KeptFile
     from dibs.stores.seam import Transaction
 
+    class RestorableAnswer(Page):
+        """Of `restorable`."""
+
+        kept: list[KeptView]
+
+    class RestoreTaken(TypedDict):
+        """Of `restore-take`."""
+
+        id: str
+        path: str
+        blob: str
+        undo: str | None  # under which the content before the restore is kept
+        token: int
+        claim: str
+        owner: str  # the agent whose work it is again; "" for the caller
+
+
 MAX_AT = 10**15  # above every time of a store, in ms
-CONTENT_LIFE_MS = 30 * 86_400_000  # as long as the audit keeps its finds
 
 
 def _restorable(
@@ -44,7 +64,7 @@ def _restorable(
     ids: Sequence[str] = (),
     limit: int = 0,
     after: str = "",
-) -> dict[str, Any]:
+) -> RestorableAnswer:
     """The kept contents that can be restored, the newest first.
 
     With `tree` or `path`, only those of that working tree or path; with `ids`, only these.
@@ -52,28 +72,28 @@ def _restorable(
     size = paging.check_limit(limit)
     kept = [
         record
-        for record in (_named(tx, ids) if ids else [record for _, record in paging.every(tx, "v\t")])
+        for record in (_named(tx, ids) if ids else records.all_kept(tx))
         if record["blob"]
-        and kept_contents.is_here(call, record)
+        and records.place_of(record) == call.place
         and record.get("until", tx.now + 1) > tx.now
         and tree in {"", record["tree"]}
         and path in {"", record["path"]}
     ]
     kept.sort(key=_newest_first)
     page = paging.listed(kept, _newest_first, size, after)
-    return {"kept": [_shown(tx, record) for record in page.records], **page.answer()}
+    return {"kept": [_shown(tx, record) for record in page.records], "more": page.more, "cursor": page.cursor}
 
 
-def _named(tx: Transaction, ids: Sequence[str]) -> list[Record]:
-    found = tx.get_many([f"v\t{check_text(one, 'ids')}" for one in ids]).values()
-    return [record for record in found if record is not None]
+def _named(tx: Transaction, ids: Sequence[str]) -> list[KeptFile]:
+    kept = records.get_kept_of(tx, [check_text(one, "ids") for one in ids])
+    return [record for record in kept.values() if record is not None]
 
 
-def _newest_first(record: Record) -> str:
+def _newest_first(record: KeptFile) -> str:
     return f"{MAX_AT - record['at']:015d} {record['violation']}"
 
 
-def _shown(tx: Transaction, record: Record) -> dict[str, Any]:
+def _shown(tx: Transaction, record: KeptFile) -> KeptView:
     return {
         "id": record["violation"],
         "path": record["path"],
@@ -90,14 +110,14 @@ def _restore(
     tx: Transaction,
     call: Call,
     kept: str,
-    resource: Sequence[str],
+    resource: Resource,
     tree: str,
     now: str = "",
     local: bool = True,
-) -> Any:
+) -> RestoreTaken | DibsError:
     """Claim the path, as an edit does, and record the present content. `now` is where that is kept."""
-    record = tx.get(f"v\t{check_text(kept, 'kept')}")
-    if record is None or not kept_contents.is_here(call, record):
+    record = records.get_kept(tx, check_text(kept, "kept"))
+    if record is None or records.place_of(record) != call.place:
         raise NotFound(f"nothing is kept as {kept}; `dibs restore --list` shows what is", kept=kept)
     _check_path(record["path"])
     _check_path(resource[1])  # by its real name: a folder of the path may be a link
@@ -117,17 +137,14 @@ def _restore(
     if record.get("ledger") and not record.get("restored"):
         from dibs.operations.alerts import lifecycle
 
-        kept_contents.keep(tx, call, {**record, "restored": True})
+        records.put_kept(tx, {**record, "restored": True}, call.place)
         lifecycle.note_restored(tx, call, record["ledger"])
     undo = ""
     if now and now != record["blob"]:
         undo = f"v{tx.id()}"
-        until = tx.now + CONTENT_LIFE_MS
-        before: Record = {
-            "violation": undo, "path": record["path"], "tree": tree, "holder": call.agent, "by": call.agent,
-            "at": tx.now, "blob": now, "overwritten": record["blob"], "until": until,
-        }  # fmt: skip
-        kept_contents.keep(tx, call, before)
+        before = records.new_kept(tx, undo, record["path"], tree, holder=call.agent, by=call.agent, blob=now)
+        before["overwritten"] = record["blob"]
+        records.put_kept(tx, before, call.place)
     data = {"id": kept, "tree": tree, "was": now, "now": record["blob"], "undo": undo}
     tx.append("edit.restored", call.agent, record["path"], data)
     return {
@@ -136,7 +153,7 @@ def _restore(
     }  # fmt: skip
 
 
-def _tell(tx: Transaction, call: Call, owner: str, record: Record) -> None:
+def _tell(tx: Transaction, call: Call, owner: str, record: KeptFile) -> None:
     from dibs.operations.messages import mailbox
 
     path, kept = record["path"], record["violation"]
@@ -151,7 +168,7 @@ def _check_path(path: str) -> None:
         raise Forbidden(f"{path} is git's or dibs' own: it is not restored by dibs.", path=path)
 
 
-def _ahead(call: Call, resource: Sequence[str], **_: Any) -> Ahead:
+def _ahead(call: Call, resource: Resource, **_: object) -> Ahead:
     return (), ranges_for([resource])
 
 

@@ -26,51 +26,64 @@ from __future__ import annotations
 from dibs.errors import Conflict, Forbidden, Held, quoted
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent
-from dibs.operations.claims import records as claim_records
-from dibs.operations.claims import resources, views
+from dibs.operations.claims import resources
 from dibs.operations.core.call import related
 from dibs.operations.core.declare import Field
-from dibs.operations.guards.edit_guard import is_present
+from dibs.operations.guards import records
+from dibs.operations.guards.concerns import UnreadChange, is_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Required, TypedDict
 
     from dibs.errors import DibsError
-    from dibs.operations.claims.records import Holding
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.call import Call
+    from dibs.operations.guards.concerns import Concern
+    from dibs.operations.guards.records import Stashes
     from dibs.stores.seam import Transaction
 
-    class Concern(Holding):
-        """What a command may not touch unasked: a claim of another agent, unfinished work, an unread change."""
+    Advice = TypedDict("Advice", {"else": str}, total=False)  # as FACTS has it
 
-        claim: str  # its id; "" for what no claim covers
-        pending: bool
+    class TreeEffect(Advice, total=False):
+        """An effect of a git command on a shared working tree: the fields of `FACTS`, where each is explained."""
 
-    class UnfinishedWork(Concern):
-        """Unfinished work of another agent that no claim covers."""
-
-        there: bool  # that agent is at work
-        shared: bool  # the caller may have done it
-        own: bool  # the caller holds the path and has read it
-        expect: None
-
-    class UnreadChange(Concern):
-        """An uncommitted change that no agent made and the caller has not read."""
-
-        later: bool  # made since the caller began
-        expect: None
+        what: Required[str]
+        tree: str
+        here: str  # the working tree of the command; shell_guard.py adds it
+        paths: list[str] | None
+        folders: list[str]
+        does: str
+        may: bool
+        drops: bool
+        own: bool
+        safe: str
+        skips: list[str]
+        wide: str
+        without: str
+        named: str
+        inside: str
+        below: bool
+        head: str
+        to: str
+        main: bool
+        makers: dict[str, str]
+        stashes: list[str]
+        takes: list[str]
+        pushes: bool
+        dropped: str
+        record: str
+        repository: str
+        unpushed: str
+        past: str
+        protected: list[str]
 
 
 MAX_FILES_SHOWN = 10  # in a refusal, or in a safe command
 MAX_FILES_EXCLUDED = 30  # by a safe command; with more, nobody reads it
-STASHES_KEY = "gs"  # the record of each stash's maker
 MAX_STASHES = 200
-WORK = "work"  # the `by` of unfinished work that no claim covers
-LOOSE = "loose"  # the `by` of uncommitted changes that no agent made, and that the caller has not read
 STASHES = "take away"  # what git stash does
-KEEPS = frozenset({"take in", "commit", "may take in", "may commit", "stage changes of"})
 FACTS = (
     Field("what", "raw", "the command", required=True),
     Field("tree", "tree", "the top of the working tree; the command's own, if nothing is said"),
@@ -107,208 +120,114 @@ UNSAID = "…"  # in a command: a value that is not written out
 OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
 
 
-def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: Sequence[Concern]) -> DibsError | None:
-    """Why git may not do that now; None if it may. `others`: the claims that count here."""
-    if fact.get("record"):
+def refusal(tx: Transaction, call: Call, effect: TreeEffect, others: Sequence[Concern]) -> DibsError | None:
+    """Why git may not do that now; None if it may. `others`: what counts here."""
+    if effect.get("record"):
         return Forbidden(
-            f"`{fact['what']}` would delete dibs' own record (.dibs/local), for all agents. "
-            f"Run `{fact['record']}` instead.",
-            instead=fact["record"],
+            f"`{effect['what']}` would delete dibs' own record (.dibs/local), for all agents. "
+            f"Run `{effect['record']}` instead.",
+            instead=effect["record"],
         )
-    if fact.get("repository"):
-        return _repository(tx, fact, others)
-    if fact.get("past"):
-        protected = list(fact.get("protected", ()))
+    if effect.get("repository"):
+        return _repository(tx, effect, others)
+    if effect.get("past"):
+        protected = list(effect.get("protected", ()))
         where = ", ".join(protected) or "a protected branch"
         return Forbidden(
-            f"`{fact['what']}` would push to {where} past git's own hook ({fact['past']}), "
-            f"which looks whether that is safe. Leave {fact['past']} out.",
+            f"`{effect['what']}` would push to {where} past git's own hook ({effect['past']}), "
+            f"which looks whether that is safe. Leave {effect['past']} out.",
             protected=protected,
         )
-    if "stashes" in fact:
-        return _stashed(tx, call, fact)
-    if "makers" in fact:
-        return rewritten(tx, call, fact)
-    if fact.get("head"):
-        return _moved(tx, fact, others)
-    return _swept(tx, fact, others)
+    if "stashes" in effect:
+        return _stashed(tx, call, effect)
+    if "makers" in effect:
+        return rewritten(tx, call, effect)
+    if effect.get("head"):
+        return _moved(tx, effect, others)
+    return _swept(tx, effect, others)
 
 
-def _repository(tx: Transaction, fact: dict[str, Any], others: Sequence[Concern]) -> Forbidden | None:
+def _repository(tx: Transaction, effect: TreeEffect, others: Sequence[Concern]) -> Forbidden | None:
     """Refuse to delete, move or switch off the repository while there is something in it to lose."""
-    theirs = [record for record in others if record["by"] != LOOSE]
-    reasons = (
-        [f"the work of {', '.join(dict.fromkeys([name_of(tx, one['agent']) for one in theirs]))}"] if theirs else []
-    )
-    reasons += [fact["unpushed"]] if fact.get("unpushed") else []
+    agents = list(dict.fromkeys([name_of(tx, concern.agent) for concern in others if concern.agent]))
+    reasons = [f"the work of {', '.join(agents)}"] if agents else []
+    reasons += [effect["unpushed"]] if effect.get("unpushed") else []
     if not reasons:
         return None
-    part = fact["repository"]
+    part = effect["repository"]
     would = f"would take {part} away" if part.startswith(".git") else f"would change {part} for everybody"
     return Forbidden(
-        f"`{fact['what']}` {would}, git's own directory for all agents here, with {' and '.join(reasons)}. Leave it as "
-        "it is; work in a repository of your own (`git clone . DIR`), or ask a person to do it.",
+        f"`{effect['what']}` {would}, git's own directory for all agents here, with {' and '.join(reasons)}. Leave it "
+        "as it is; work in a repository of your own (`git clone . DIR`), or ask a person to do it.",
         repository=part,
     )
-
-
-def is_file(resource: Sequence[str]) -> bool:
-    """Is this a path, a folder or a glob?"""
-    return resource[0] in resources.LITERAL_KINDS or resource[0] == "glob"
-
-
-def who(tx: Transaction, record: Concern) -> str:
-    """The holder, and how much longer; or the owner of the unfinished work."""
-    name = name_of(tx, record["agent"])
-    if record["by"] == LOOSE:
-        return "changed by no agent, and you have not read it"
-    if record["by"] == WORK and record.get("shared"):
-        path = quoted(record["resources"][0][1])
-        return f"uncommitted work of {name} or of you; if it is yours, `dibs claim {path}`"
-    if record["by"] == WORK:
-        return f"uncommitted work of {name}" if record.get("there") else f"uncommitted work that {name} left"
-    return f"{name}, {views.left(tx, record)}"
-
-
-class _Covered:
-    """The paths that these claims cover: a refusal names each file once."""
-
-    def __init__(self, held: Sequence[Concern]) -> None:
-        self.files: set[tuple[str, str]] = set()
-        self.wide: list[tuple[str, Sequence[str]]] = []  # folders and globs
-        for record in held:
-            for resource in record["resources"]:
-                if resource[0] == "file":
-                    self.files.add((record["tree"], resource[1]))
-                elif is_file(resource):
-                    self.wide.append((record["tree"], resource))
-
-    def has(self, tree: str, path: Sequence[str]) -> bool:
-        """Does one of them count in this working tree and cover the path?"""
-        if ("", path[1]) in self.files or (tree, path[1]) in self.files:
-            return True
-        return any(
-            where in {"", tree} and resources.overlap(["file", path[1]], resource) for where, resource in self.wide
-        )
-
-
-def unfinished(
-    tx: Transaction,
-    call: Call,
-    owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]],
-    held: Sequence[Concern],
-) -> list[UnfinishedWork]:
-    """Other agents' unfinished work that no claim covers, in the form of claims: a sweep may not take it unseen.
-
-    `own`: the caller holds the path and has read what is there, so that it may commit it.
-    """
-    found: list[UnfinishedWork] = []
-    there: dict[str, bool] = {}
-    covered = _Covered(held)
-    claims = claim_records.claims_of(tx, call.agent) if owned else ()
-    own = _Covered([one for one in claims if one["until"] > tx.now and one["mode"] == resources.WRITE])
-    for tree, path, owners, read in owned:
-        others = [owner for owner in owners if not related(owner, call.agent)]
-        if not others or covered.has(tree, path):
-            continue
-        if others[0] not in there:
-            there[others[0]] = is_present(tx, call, others[0])
-        found.append({
-            "claim": "", "agent": others[0], "resources": [list(path[:2])], "tree": tree, "by": WORK, "mode":
-            resources.WRITE, "since": tx.now, "until": tx.now, "reason": "uncommitted work", "there": there[others[0]],
-            "shared": len(others) < len(owners), "own": read and own.has(tree, path), "pending": False, "expect": None,
-        })  # fmt: skip
-    return found
-
-
-def loose(
-    tx: Transaction, found: Sequence[tuple[str, Sequence[str], bool]], held: Sequence[Concern]
-) -> list[UnreadChange]:
-    """Uncommitted changes that no agent made and the caller has not read, in the form of claims."""
-    covered = _Covered(held)
-    return [
-        {
-            "claim": "", "agent": "", "resources": [list(path[:2])], "tree": tree, "by": LOOSE, "mode": resources.WRITE,
-            "since": tx.now, "until": tx.now, "reason": "uncommitted changes", "later": later, "pending": False,
-            "expect": None,
-        }
-        for tree, path, later in found
-        if not covered.has(tree, path)
-    ]  # fmt: skip
 
 
 # --- files
 
 
-def _swept(tx: Transaction, fact: dict[str, Any], others: Sequence[Concern]) -> DibsError | None:
+def _swept(tx: Transaction, effect: TreeEffect, others: Sequence[Concern]) -> DibsError | None:
     """The refusal of a command that would take in or overwrite other agents' files; None if it would not."""
-    drops, whole = fact.get("drops", False), fact.get("own", False)  # a removed working tree cannot be brought back
-    others = [record for record in others if record["by"] != LOOSE or (drops and (record.get("later") or whole))]
-    if fact.get("does", "") in KEEPS:  # an ended agent's work is not lost by it
-        others = [
-            record for record in others if record["by"] != WORK or (record.get("there") and not record.get("own"))
-        ]
-    if fact.get("own"):  # a whole working tree: agents at work in another one are not affected
-        others = [record for record in others if record["tree"] == fact["tree"]]
-    found: list[tuple[str, Concern]] = []
-    paths: list[str] | None = fact.get("paths")
-    folders: Sequence[str] = fact.get("folders", ())
-    known = set(paths or ())
-    for record in others:
-        for resource in record["resources"]:
+    others = [concern for concern in others if concern.is_in_the_way(effect)]
+    if effect.get("own"):  # a whole working tree: agents at work in another one are not affected
+        others = [concern for concern in others if concern.tree == effect["tree"]]
+    known = set(effect.get("paths") or ())
+    touched: list[tuple[str, Concern]] = []
+    for concern in others:
+        for resource in concern.resources:
             if is_file(resource):
-                found += [(hit, record) for hit in _hits(resource, paths, known, folders)]
-    if not found:
+                touched += [(hit, concern) for hit in _hits(effect, known, resource)]
+    if not touched:
         return None
-    found.sort(key=lambda one: one[0])
-    found = list({path: (path, record) for path, record in reversed(found)}.values())[::-1]  # each file once
-    named = _named(tx, found)
-    instead = _instead(fact, [path for path, _ in found])
-    left = [path for path, record in found if record["by"] == WORK and not record.get("there")]
+    touched.sort(key=lambda item: item[0])
+    touched = list({path: (path, concern) for path, concern in reversed(touched)}.values())[::-1]  # each file once
+    named = _named(tx, touched)
+    instead = _instead(effect, [path for path, _ in touched])
+    left = [path for path, concern in touched if concern.is_left]
     if left:
         names = " ".join([quoted(path) for path in left[:MAX_FILES_SHOWN]])
-        where = "" if fact["tree"] == fact.get("here", fact["tree"]) else f" in {fact['tree']} (`cd` there first)"
+        is_here = effect["tree"] == effect.get("here", effect["tree"])
+        where = "" if is_here else f" in {effect['tree']} (`cd` there first)"
         take = f"`dibs claim {names}`{where}."
-        if len(left) == len(found):
+        if len(left) == len(touched):
             instead = f"To take it over, and then keep it or not: {take}"
         else:  # nobody will commit it
             instead += f" What was left can be taken over: {take}"
-    does = fact.get("does") or "touch"
-    would = does if fact.get("may") else f"would {does}"
-    unread = [path for path, record in found if record["by"] == LOOSE]
-    if len(unread) == len(found):
+    does = effect.get("does") or "touch"
+    would = does if effect.get("may") else f"would {does}"
+    unread = [path for path, concern in touched if isinstance(concern, UnreadChange)]
+    if len(unread) == len(touched):
         listed = ", ".join(unread[:MAX_FILES_SHOWN])
         more = f" and {len(unread) - MAX_FILES_SHOWN} more" if len(unread) > MAX_FILES_SHOWN else ""
         free = instead if instead.startswith("Run ") else ""
         return Conflict(
-            f"`{fact['what']}` {would} uncommitted changes that no agent made (a person did, as far as is known), and "
-            f"that you have not read: {listed}{more}. {free}{' ' if free else ''}{_read_first(unread)}",
+            f"`{effect['what']}` {would} uncommitted changes that no agent made (a person did, as far as is known), "
+            f"and that you have not read: {listed}{more}. {free}{' ' if free else ''}{_read_first(unread)}",
             paths=unread[:MAX_FILES_SHOWN],
         )
     if unread:
         instead += " Read what no agent changed first, if it is to go."
-    unknown = ", as far as can be read from its words" if fact.get("may") else ""
+    unknown = ", as far as can be read from its words" if effect.get("may") else ""
     return Held(
-        f"`{fact['what']}` {would} files that others hold{unknown}: {named}. {instead}",
+        f"`{effect['what']}` {would} files that others hold{unknown}: {named}. {instead}",
         blockers=[
-            views.blocker(tx, record, [["file", path]])
-            for path, record in found[:MAX_FILES_SHOWN]
-            if record["by"] != LOOSE
+            blocker
+            for path, concern in touched[:MAX_FILES_SHOWN]
+            if (blocker := concern.blocker(tx, [["file", path]])) is not None
         ],
-        more=max(0, len(found) - MAX_FILES_SHOWN),
-        files=[path for path, _ in found[:MAX_FILES_SHOWN]],
+        more=max(0, len(touched) - MAX_FILES_SHOWN),
+        files=[path for path, _ in touched[:MAX_FILES_SHOWN]],
         instead=instead,
     )
 
 
-def dropped(fact: dict[str, Any], others: Sequence[Concern]) -> list[str]:
+def dropped(effect: TreeEffect, others: Sequence[Concern]) -> list[str]:
     """The files of a person's older changes, unread by the caller, that the command drops. A stash keeps them."""
-    if not fact.get("drops") or fact.get("does") == STASHES:
+    if not effect.get("drops") or effect.get("does") == STASHES:
         return []
-    paths: list[str] | None = fact.get("paths")
-    known, folders = set(paths or ()), fact.get("folders", ())
-    loose = [record["resources"][0] for record in others if record["by"] == LOOSE]
-    return [hit for resource in loose for hit in _hits(resource, paths, known, folders)]
+    unread = [concern.resources[0] for concern in others if isinstance(concern, UnreadChange)]
+    known = set(effect.get("paths") or ())
+    return [hit for resource in unread for hit in _hits(effect, known, resource)]
 
 
 def _read_first(paths: list[str]) -> str:
@@ -316,51 +235,56 @@ def _read_first(paths: list[str]) -> str:
     return f"If {go} to go, read {them} first, then run it again."
 
 
-def _hits(resource: Sequence[str], paths: list[str] | None, known: set[str], folders: Sequence[str]) -> list[str]:
-    """The files of one held resource that a command would touch."""
+def _hits(effect: TreeEffect, known: set[str], resource: Resource) -> list[str]:
+    """The files of one resource that a command would touch; `known`: the paths that it names."""
+    paths = effect.get("paths")
     if paths is None:
         return [resources.show(resource)]
     if resource[0] == "file":
         hits = [resource[1]] if resource[1] in known else []
     else:
         hits = [path for path in paths if resources.overlap(["file", path], resource)]
-    if not hits and any(resources.overlap(["tree", folder.rstrip("/")], resource) for folder in folders):
+    folders = effect.get("folders", ()) if not hits else ()
+    if any(resources.overlap(["tree", folder.rstrip("/")], resource) for folder in folders):
         hits = [resources.show(resource)]
     return hits
 
 
-def _named(tx: Transaction, found: list[tuple[str, Concern]]) -> str:
-    named = [f"{path} ({who(tx, record)})" for path, record in found[:MAX_FILES_SHOWN]]
-    return "; ".join([*named, *([f"and {len(found) - MAX_FILES_SHOWN} more"] if len(found) > MAX_FILES_SHOWN else [])])
+def _named(tx: Transaction, touched: list[tuple[str, Concern]]) -> str:
+    named = [f"{path} ({concern.who(tx)})" for path, concern in touched[:MAX_FILES_SHOWN]]
+    more = len(touched) - MAX_FILES_SHOWN
+    return "; ".join([*named, *([f"and {more} more"] if more > 0 else [])])
 
 
-def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
+def _instead(effect: TreeEffect, theirs: list[str]) -> str:
     """The safe command: the same for the files that no other agent holds, or another way."""
     held = set(theirs)
-    folders = [folder.rstrip("/") for folder in fact.get("folders", ())]
+    folders = [folder.rstrip("/") for folder in effect.get("folders", ())]
     whole = [folder for folder in folders if not any(f"{path}/".startswith(f"{folder}/") for path in held)]
-    skips = fact.get("skips", ())
-    free = [path for path in fact.get("paths") or () if path not in held and path not in skips] + whole
-    if not fact.get("safe") or not (free or len(whole) < len(folders)):
-        return str(fact.get("else") or OTHER_WAY)
-    inside, below = fact.get("inside", ""), bool(fact.get("below"))
-    if "without" in fact:  # git clean deletes a folder together with the paths that a pathspec excludes
-        but = [f"-e {quoted(fact['without'] + _pattern(path.removeprefix(inside)))}" for path in dict.fromkeys(theirs)]
-        return f"Run `{fact['safe']} {' '.join(but)}{fact.get('named', '')}` instead."
+    skips = effect.get("skips", ())
+    free = [path for path in effect.get("paths") or () if path not in held and path not in skips] + whole
+    if not effect.get("safe") or not (free or len(whole) < len(folders)):
+        return effect.get("else") or OTHER_WAY
+    inside, below = effect.get("inside", ""), bool(effect.get("below"))
+    if "without" in effect:  # git clean deletes a folder together with the paths that a pathspec excludes
+        but = [
+            f"-e {quoted(effect['without'] + _pattern(path.removeprefix(inside)))}" for path in dict.fromkeys(theirs)
+        ]
+        return f"Run `{effect['safe']} {' '.join(but)}{effect.get('named', '')}` instead."
     if len(free) <= MAX_FILES_SHOWN and len(whole) == len(folders):
         listed = " ".join([_this(path.removeprefix(inside), below=below) for path in free])
-        return _with_paths(fact, fact["safe"], listed)
+        return _with_paths(effect, effect["safe"], listed)
     if len(held) > MAX_FILES_EXCLUDED:
-        return str(fact.get("else") or OTHER_WAY)
+        return effect.get("else") or OTHER_WAY
     but = [_but(path.removeprefix(inside), below=below) for path in dict.fromkeys(theirs)]
-    return _with_paths(fact, fact.get("wide") or fact["safe"], f"{':/' if below else '.'} {' '.join(but)}")
+    return _with_paths(effect, effect.get("wide") or effect["safe"], f"{':/' if below else '.'} {' '.join(but)}")
 
 
-def _with_paths(fact: dict[str, Any], safe: str, listed: str) -> str:
+def _with_paths(effect: TreeEffect, safe: str, listed: str) -> str:
     """The safe command with its paths; a value that is too long, or not in the words, the agent has itself."""
     if UNSAID not in safe:
         return f"Run `{safe} -- {listed}` instead."
-    without = f" without {fact['dropped']}, and" if fact.get("dropped") else ""
+    without = f" without {effect['dropped']}, and" if effect.get("dropped") else ""
     return f"Run it again{without} with `-- {listed}` at its end."
 
 
@@ -404,41 +328,41 @@ def _has_wildcard(path: str) -> bool:
 # --- HEAD and commits
 
 
-def _moved(tx: Transaction, fact: dict[str, Any], others: Sequence[Concern]) -> Held | None:
+def _moved(tx: Transaction, effect: TreeEffect, others: Sequence[Concern]) -> Held | None:
     """Refuse to change or move the branch that other agents at work here expect their next commit on."""
-    here = fact["tree"]
-    found = [
-        (resources.show(resource), record)
-        for record in others
-        if record["tree"] == here or (not record["tree"] and fact.get("main"))
-        for resource in record["resources"]
-        if is_file(resource) and record["by"] != LOOSE and (record["by"] != WORK or record.get("there"))
+    here = effect["tree"]
+    touched = [
+        (resources.show(resource), concern)
+        for concern in others
+        if concern.is_at_work and (concern.tree == here or (not concern.tree and effect.get("main")))
+        for resource in concern.resources
+        if is_file(resource)
     ]
-    if not found:
+    if not touched:
         return None
-    if fact["head"] == "switch":
-        lands = f" Their next commit would land on {fact['to']}." if fact.get("to") else ""
-        does = f"change the branch of this working tree, where others are at work: {_named(tx, found)}.{lands}"
+    if effect["head"] == "switch":
+        lands = f" Their next commit would land on {effect['to']}." if effect.get("to") else ""
+        does = f"change the branch of this working tree, where others are at work: {_named(tx, touched)}.{lands}"
     else:
-        does = f"move the branch, or change the history, on which others are at work: {_named(tx, found)}."
-    instead = str(fact.get("else") or OTHER_WAY)
+        does = f"move the branch, or change the history, on which others are at work: {_named(tx, touched)}."
+    instead = effect.get("else") or OTHER_WAY
     return Held(
-        f"`{fact['what']}` would {does} {instead}",
-        blockers=[views.blocker(tx, record, record["resources"]) for _, record in found[:MAX_FILES_SHOWN]],
-        more=max(0, len(found) - MAX_FILES_SHOWN),
-        files=[path for path, _ in found[:MAX_FILES_SHOWN]],
+        f"`{effect['what']}` would {does} {instead}",
+        blockers=[concern.blocker(tx, concern.resources) for _, concern in touched[:MAX_FILES_SHOWN]],
+        more=max(0, len(touched) - MAX_FILES_SHOWN),
+        files=[path for path, _ in touched[:MAX_FILES_SHOWN]],
         instead=instead,
     )
 
 
-def rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
+def rewritten(tx: Transaction, call: Call, effect: TreeEffect) -> Forbidden | None:
     """Refuse to rewrite or drop the commits of an agent that is at work: it continues from what it knows."""
-    for agent, commit in sorted(fact["makers"].items()):
+    for agent, commit in sorted(effect["makers"].items()):
         if related(agent, call.agent) or not is_at_work(tx, call, agent):
             continue
-        does = fact.get("does", "drop")
+        does = effect.get("does", "drop")
         return Forbidden(
-            f"`{fact['what']}` would {does} {commit[:10]}, a commit of {agent}, who is at work. Leave its "
+            f"`{effect['what']}` would {does} {commit[:10]}, a commit of {agent}, who is at work. Leave its "
             f"commits as they are: add to them (`git commit`, `git merge`, `git revert {quoted(commit[:10])}`), or ask "
             f"(`dibs send {quoted(agent)} TEXT`).",
             agent=agent,
@@ -458,33 +382,33 @@ def is_at_work(tx: Transaction, call: Call, name: str) -> bool:
 # --- stashes
 
 
-def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
+def _stashed(tx: Transaction, call: Call, effect: TreeEffect) -> Forbidden | None:
     """Refuse to take another agent's stash. The last allowed stash command recorded who made which."""
-    there: list[str] = fact["stashes"]
-    before = tx.get(STASHES_KEY)
-    record: Record = before or {"makers": {}, "making": "", "seen": []}
+    there = effect["stashes"]
+    before = records.get_stashes(tx)
+    record: Stashes = before or {"makers": {}, "making": "", "seen": []}
     makers = {stash: maker for stash, maker in record["makers"].items() if stash in there}
     new, count = [stash for stash in there if stash not in record["seen"]], record.get("count", 1)
     if record["making"] and new:  # the oldest of them; what came later is a person's
         makers.update(dict.fromkeys(new[-count:], record["making"]))
-    for stash in fact.get("takes", ()):
+    for stash in effect.get("takes", ()):
         maker = makers.get(stash, "")
         if maker and not related(maker, call.agent):
-            return _not_yours(fact, maker, there.index(stash) if stash in there else 0)
+            return _not_yours(effect, maker, there.index(stash) if stash in there else 0)
     again = record["making"] == call.agent and not new  # the same command makes another one
-    after = {
-        "makers": makers, "making": call.agent if fact.get("pushes") else "", "seen": there[:MAX_STASHES],
+    after: Stashes = {
+        "makers": makers, "making": call.agent if effect.get("pushes") else "", "seen": there[:MAX_STASHES],
         "count": count + 1 if again else 1,
     }  # fmt: skip
-    if before != after and (fact.get("pushes") or before is not None):
-        tx.put(STASHES_KEY, after)
+    if before != after and (effect.get("pushes") or before is not None):
+        records.put_stashes(tx, after)
     return None
 
 
-def _not_yours(fact: dict[str, Any], maker: str, place: int) -> Forbidden:
+def _not_yours(effect: TreeEffect, maker: str, place: int) -> Forbidden:
     return Forbidden(
-        f"`{fact['what']}` would take away stash@{{{place}}}, which {maker} made. `git stash apply stash@{{{place}}}` "
-        f"brings back what is in it and leaves it there; name a stash of your own, or ask "
+        f"`{effect['what']}` would take away stash@{{{place}}}, which {maker} made. `git stash apply "
+        f"stash@{{{place}}}` brings back what is in it and leaves it there; name a stash of your own, or ask "
         f"(`dibs send {quoted(maker)} TEXT`).",
         maker=maker,
     )

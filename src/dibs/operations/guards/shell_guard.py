@@ -19,41 +19,61 @@ guard (edit_guard.py) like any other edit. This file decides about everything el
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
+from dibs.errors import Conflict, DibsError, Forbidden, Held, Transient, quoted, say_blocked
 from dibs.operations.agents import roles
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
-from dibs.operations.guards import audits, edit_guard, shared_tree
+from dibs.operations.guards import audits, concerns, edit_guard, shared_tree
+from dibs.operations.guards.concerns import HeldFiles
 from dibs.operations.guards.edit_guard import IN_TREE, OWNERS, PATH, READ, SHELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypedDict, Unpack
+    from typing import Required, TypedDict, Unpack
 
     from dibs.operations.claims.answers import BlockerView
     from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
-    from dibs.operations.guards.shared_tree import Concern, UnfinishedWork
+    from dibs.operations.guards.concerns import Concern, OwnedPath, UnfinishedWork, UnreadPath
+    from dibs.operations.guards.shared_tree import TreeEffect
     from dibs.stores.seam import Transaction
+
+    class OpenTarget(TypedDict, total=False):
+        """A target that cannot be read from a command's words: the fields of `unresolved` in `COMMAND`."""
+
+        words: Required[str]
+        tree: str
+        below: list[Resource] | None
+        end: str
+        paths: list[str]
+        whole: bool
+        without: list[str]
+        exact: bool
 
     class Command(TypedDict):
         """A command that is about to run: the fields of `COMMAND`, where each is explained."""
 
         tree: str
-        sweeps: Sequence[dict[str, Any]]
-        unresolved: Sequence[dict[str, Any]]
-        index: Sequence[Sequence[str]]
+        sweeps: Sequence[TreeEffect]
+        unresolved: Sequence[OpenTarget]
+        index: Sequence[Resource]
         acts: Sequence[str]
         deploys: Sequence[tuple[str, str, str]]
         client: str
-        owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]]
-        loose: Sequence[tuple[str, Sequence[str], bool]]
+        owned: Sequence[OwnedPath]
+        loose: Sequence[UnreadPath]
         spoken: Sequence[tuple[str, str]]
         waits: bool
+
+    class CommandAnswer(TypedDict):
+        """Of `command`."""
+
+        claims: list[str]  # those that end with it
 
 
 # A git command takes seconds. A longer one continues without the claim; git itself lets no second one write its index
@@ -66,7 +86,7 @@ MAX_FILES_NAMED = 5  # files in the text of a refusal
 MAX_COMMAND_CHARS = 120  # of a command, in the text of a refusal
 
 
-def _command(tx: Transaction, call: Call, **command: Unpack[Command]) -> Any:
+def _command(tx: Transaction, call: Call, **command: Unpack[Command]) -> CommandAnswer | DibsError:
     """May it run? What it may write, and git's index, are held for it while it runs."""
     refusal = _forbidden(tx, call, command)
     if refusal is not None:
@@ -112,12 +132,13 @@ def _in_the_way(tx: Transaction, call: Call, command: Command, *, exact: bool) -
     if busy:  # what lies in git's index now is of a moment
         blockers = [views.blocker(tx, one, normal) for one in busy]
         return _command_runs(tx, blockers) if _running_commands(tx, call, normal) else Held(blockers=blockers)
-    unfinished = shared_tree.unfinished(tx, call, command["owned"], others) if sweeps or exact else []
-    concerned: list[Concern] = [*others, *unfinished, *shared_tree.loose(tx, command["loose"], [*others, *unfinished])]
+    unfinished = concerns.unfinished_work(tx, call, command["owned"], others) if sweeps or exact else []
+    concerned: list[Concern] = [*map(HeldFiles, others), *unfinished]
+    concerned += concerns.unread_changes(command["loose"], concerned)
     dropped: list[str] = []
     for given in sweeps:
-        sweep = {"tree": tree, **given, "here": tree}
-        counting = [one for one in concerned if one["tree"] in {"", sweep["tree"]}]
+        sweep: TreeEffect = {"tree": tree, **given, "here": tree}
+        counting = [concern for concern in concerned if concern.tree in {"", sweep["tree"]}]
         refusal = shared_tree.refusal(tx, call, sweep, counting)
         if refusal is not None:
             return _refuse(tx, call, sweep["what"], refusal)
@@ -129,9 +150,7 @@ def _in_the_way(tx: Transaction, call: Call, command: Command, *, exact: bool) -
     return None
 
 
-def _hold_files(
-    tx: Transaction, call: Call, files: Sequence[tuple[str, Sequence[Sequence[str]]]]
-) -> list[str] | DibsError:
+def _hold_files(tx: Transaction, call: Call, files: Sequence[tuple[str, Sequence[Resource]]]) -> list[str] | DibsError:
     """Hold what the command may write while it runs. What the agent holds anyway stays as it is."""
     taken: list[str] = []
     own = [one for one in claim_records.claims_of(tx, call.agent) if one["until"] > tx.now and not one["pending"]]
@@ -147,24 +166,23 @@ def _hold_files(
 
 
 def _being_changed(
-    tx: Transaction, unresolved: Sequence[dict[str, Any]], unfinished: Sequence[UnfinishedWork], tree: str
+    tx: Transaction, unresolved: Sequence[OpenTarget], unfinished: Sequence[UnfinishedWork], tree: str
 ) -> Held | None:
     """Refuse a command that may write a file in which another agent that is there has unfinished work."""
     for doubt in unresolved if unfinished else ():
-        for record in unfinished:
-            name = resources.show(record["resources"][0])
-            below = doubt.get("below") or () if doubt.get("exact") and record["tree"] == doubt.get("tree", tree) else ()
-            if any(resources.show(one) == name for one in below) and record["there"] and not record["own"]:
+        for work in unfinished:
+            name = resources.show(work.resources[0])
+            below = doubt.get("below") or () if doubt.get("exact") and work.tree == doubt.get("tree", tree) else ()
+            if any(resources.show(one) == name for one in below) and work.is_present and not work.is_known:
                 instead = f"Wait until that is committed; or `dibs claim {quoted(name)}`, read it, and run it again."
-                who = shared_tree.who(tx, record)
                 return Held(
-                    f"`{_short(doubt['words'])}` may write {name} ({who}). {instead}", words=[doubt["words"]],
-                    blockers=[views.blocker(tx, record, [["file", name]])], more=0, instead=instead,
+                    f"`{_short(doubt['words'])}` may write {name} ({work.who(tx)}). {instead}", words=[doubt["words"]],
+                    blockers=[work.blocker(tx, [["file", name]])], more=0, instead=instead,
                 )  # fmt: skip
     return None
 
 
-def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], *, waits: bool) -> Any:
+def _hold(tx: Transaction, call: Call, wanted: Sequence[Resource], *, waits: bool) -> CommandAnswer | DibsError:
     """Hold git's index and the like while the command runs. What the agent holds anyway stays as it is.
 
     `waits`: the caller asks again while another agent's git command runs. That is no refusal yet: the log has none.
@@ -180,7 +198,7 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], *, waits
         if running:
             return _command_runs(tx, [views.blocker(tx, record, normal) for record in running[:MAX_CLAIMS_SHOWN]])
     # From a command that runs in parallel, or was aborted: this one takes the claim over, and its end ends both.
-    freed: list[Any] = []
+    freed: list[Resource] = []
     for claim in own:
         if claim["by"] == SHELL and all(resource[0] == "name" for resource in claim["resources"]):
             freed += claim["resources"]
@@ -196,7 +214,7 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], *, waits
     return held
 
 
-def _running_commands(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> list[Claim]:
+def _running_commands(tx: Transaction, call: Call, wanted: Sequence[Resource]) -> list[Claim]:
     """The claims of other agents' git commands, if nothing else is in the way: these end within moments."""
     running: list[Claim] = []
     for record in claim_records.overlapping(tx, wanted, ""):
@@ -213,14 +231,14 @@ def _running_commands(tx: Transaction, call: Call, wanted: Sequence[Sequence[str
     return running
 
 
-def _command_runs(tx: Transaction, blockers: Sequence[BlockerView], more: int = 0) -> Held:
+def _command_runs(tx: Transaction, blockers: Sequence[BlockerView], more: int = 0) -> Transient:
     """Other agents' git commands end within moments: the door waits for them, and nobody need claim by hand."""
     from dibs.operations.agents import names
 
     known = names.names_of(tx, [blocker["agent"] for blocker in blockers])
-    return Held(
+    return Transient(
         f"a git command of {', '.join(known.values())} runs in this repository. Try again in a few seconds.",
-        blockers=blockers, more=more, transient=True,
+        blockers=blockers, more=more,
     )  # fmt: skip
 
 
@@ -248,11 +266,9 @@ def _undeployed(call: Call, command: str, target: str, against: str) -> Forbidde
     )
 
 
-def _unreadable(
-    tx: Transaction, unresolved: Sequence[dict[str, Any]], others: Sequence[Claim], tree: str
-) -> Held | None:
+def _unreadable(tx: Transaction, unresolved: Sequence[OpenTarget], others: Sequence[Claim], tree: str) -> Held | None:
     """The refusal of a command whose target may be another agent's file; None if it certainly is not."""
-    found: list[tuple[str, Claim, list[Sequence[str]]]] = []
+    matches: list[tuple[str, Claim, list[Resource]]] = []
     for doubt in unresolved:
         where, end = doubt.get("tree", tree), doubt.get("end", "")
         for record in others:
@@ -264,19 +280,19 @@ def _unreadable(
                     and _may_end(f"{where}/", resource, end)
                     and not any(_leaves_out(one, resource) for one in doubt.get("without", ()))
                 ]
-                found += [(doubt["words"], record, hits)] if hits else []
-    if not found:
+                matches += [(doubt["words"], record, hits)] if hits else []
+    if not matches:
         return None
-    words = list(dict.fromkeys([words for words, _, _ in found]))
-    blockers = {record["claim"]: views.blocker(tx, record, hits) for _, record, hits in found}
+    words = list(dict.fromkeys([words for words, _, _ in matches]))
+    blockers = {record["claim"]: views.blocker(tx, record, hits) for _, record, hits in matches}
     shown, more_claims = list(blockers.values())[:MAX_CLAIMS_SHOWN], max(0, len(blockers) - MAX_CLAIMS_SHOWN)
-    wanted = _files_of(unresolved, found)
+    wanted = _files_of(unresolved, matches)
     if wanted:
         waits = say_blocked({"blockers": shown, "more": more_claims, "wanted": wanted})
         message = f"`{_short(words[0])}` may write {', '.join(wanted[:MAX_FILES_NAMED])}: {waits}"
         return Held(message, blockers=shown, more=more_claims, wanted=wanted, words=words)
-    held = {resources.show(hit): record for _, record, hits in found for hit in hits}
-    names = [f"{name} ({shared_tree.who(tx, record)})" for name, record in list(held.items())[:MAX_FILES_NAMED]]
+    held = {resources.show(hit): record for _, record, hits in matches for hit in hits}
+    names = [f"{name} ({HeldFiles(record).who(tx)})" for name, record in list(held.items())[:MAX_FILES_NAMED]]
     more = f" and {len(held) - len(names)} more" if len(held) > len(names) else ""
     return Held(
         f"which file this command would write cannot be read from its words ({', '.join(map(_short, words[:3]))}), and "
@@ -287,11 +303,11 @@ def _unreadable(
     )
 
 
-def _files_of(unresolved: Sequence[dict[str, Any]], found: list[tuple[str, Claim, list[Sequence[str]]]]) -> list[str]:
+def _files_of(unresolved: Sequence[OpenTarget], matches: list[tuple[str, Claim, list[Resource]]]) -> list[str]:
     """The held files that the commands may write, if the words leave only that open, or no words could name others."""
-    hits = [hit for _, _, resources_hit in found for hit in resources_hit]
+    hits = [hit for _, _, resources_hit in matches for hit in resources_hit]
     whole = {doubt["words"] for doubt in unresolved if doubt.get("whole")}
-    refused = {words for words, _, _ in found} - whole
+    refused = {words for words, _, _ in matches} - whole
     listed = {doubt["words"] for doubt in unresolved if doubt.get("paths") and not doubt.get("below")}
     whole |= listed
     refused -= listed
@@ -299,7 +315,7 @@ def _files_of(unresolved: Sequence[dict[str, Any]], found: list[tuple[str, Claim
     if any(one[0] != "file" for one in below):
         return []
     wanted = [one for one in below if any(resources.overlap(one, hit) for hit in hits)]
-    wanted += [hit for words, _, resources_hit in found if words in whole for hit in resources_hit]
+    wanted += [hit for words, _, resources_hit in matches if words in whole for hit in resources_hit]
     return list(dict.fromkeys(resources.shown(wanted)))
 
 
@@ -309,21 +325,21 @@ def _short(words: str) -> str:
     return words if first == words and len(words) <= MAX_COMMAND_CHARS else f"{first[: MAX_COMMAND_CHARS - 1]}…"
 
 
-def _may_be(doubt: dict[str, Any], resource: Sequence[str]) -> bool:
+def _may_be(doubt: OpenTarget, resource: Resource) -> bool:
     """Can a target below these folders, or one of these paths, be this resource? Without either it may be anything."""
     below, paths = doubt.get("below"), doubt.get("paths")
-    if not shared_tree.is_file(resource):
+    if not concerns.is_file(resource):
         return False
     if paths and (resource[1] in paths if resource[0] == "file" else _is_in(paths, resource)):
         return True
     return not paths if below is None else any(resources.overlap(one, resource) for one in below)
 
 
-def _is_in(paths: Sequence[str], resource: Sequence[str]) -> bool:
+def _is_in(paths: Sequence[str], resource: Resource) -> bool:
     return any(resources.overlap(["file", path], resource) for path in paths)
 
 
-def _may_end(top: str, resource: Sequence[str], end: str) -> bool:
+def _may_end(top: str, resource: Resource, end: str) -> bool:
     """Can a target whose path ends so be this resource, or a folder that it lies in?"""
     if not end or (resource[0] != "file" and not (resource[0] == "tree" and _has_suffix(resource[1]))):
         return True
@@ -331,7 +347,7 @@ def _may_end(top: str, resource: Sequence[str], end: str) -> bool:
     return name in path
 
 
-def _leaves_out(without: str, resource: Sequence[str]) -> bool:
+def _leaves_out(without: str, resource: Resource) -> bool:
     """Is this resource, as a whole, what a command says that it leaves out?"""
     if resource[0] == "glob":
         return False

@@ -11,7 +11,7 @@ undo, another agent's takes the rank of an orchestrator.
 from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Fenced, Forbidden, Held
-from dibs.ledger.state import LIKELY, MISSING, OUTSIDE, SURE, UNSURE
+from dibs.ledger.state import LIKELY, MISSING, OUTSIDE, SURE
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent
@@ -26,10 +26,11 @@ from dibs.operations.guards.edit_guard import BY
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.ledger.state import Change
     from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
@@ -37,6 +38,19 @@ if TYPE_CHECKING:
     Version = tuple[str, str]  # a content's id and the kind of file: "" plain, "x" executable, "l" a link
     # current, base, other → the merged version, and whether it has conflicts; None if it cannot be merged
     Merge = Callable[[Version, Version, Version], tuple[Version, bool] | None]
+
+    class UndoTaken(TypedDict):
+        """Of `undo`."""
+
+        claim: str
+        token: int
+        new: bool  # the undo alone holds it
+
+    class UndoDone(TypedDict):
+        """Of `undo-done`."""
+
+        undo: str
+
 
 CLOCK_LAG_NS = 50_000_000  # an inode's time and the store's wall clock may differ by so much
 SHOWN = 16  # paths in an event
@@ -47,7 +61,7 @@ GONE: Version = (MISSING, "")
 # --- whose changes
 
 
-def covered(path: str, held: Sequence[Sequence[str]]) -> bool:
+def covered(path: str, held: Sequence[Resource]) -> bool:
     """Is this path of the ledger one of these resources, or below one?"""
     if not path.isascii():
         from unicodedata import normalize
@@ -61,7 +75,7 @@ class Span:
 
     __slots__ = ("agent", "end", "held", "start")
 
-    def __init__(self, agent: str, start: int, end: int, held: Sequence[Sequence[str]] | None = None) -> None:
+    def __init__(self, agent: str, start: int, end: int, held: Sequence[Resource] | None = None) -> None:
         self.agent, self.start, self.end, self.held = agent, start, end, held
 
     def gap(self, path: str, when: int) -> int | None:
@@ -91,7 +105,7 @@ def is_meant(change: Change, spans: Sequence[Span], holds: Sequence[Span], heard
     when, path = changed_at(change), change.path
     if change.grade in {SURE, LIKELY}:
         mine = [span for span in spans if within(change.actor, span.agent)]
-        path = "" if LINKED in _kinds(change.flags) else path
+        path = "" if LINKED in change.kinds else path
     elif change.grade == OUTSIDE:
         holder = holder_at(path, when, holds, heard)
         mine = [span for span in spans if holder and span.agent == holder]
@@ -106,19 +120,19 @@ def is_meant(change: Change, spans: Sequence[Span], holds: Sequence[Span], heard
 
 def holder_at(path: str, when: int, holds: Iterable[Span], heard: Collection[str]) -> str:
     """Whose a change is that came from no agent's call: the holder's, if its calls are not reported; "" if nobody's."""
-    found = _nearest(path, when, [one for one in holds if one.agent not in heard])
-    return "" if found is None else found.agent
+    span = _nearest(path, when, [one for one in holds if one.agent not in heard])
+    return "" if span is None else span.agent
 
 
 def _nearest(path: str, when: int, spans: Iterable[Span]) -> Span | None:
     """The span that is nearest to this time; of several, the one that began last."""
     best: tuple[int, int] | None = None
-    found = None
+    nearest = None
     for span in spans:
         gap = span.gap(path, when)
         if gap is not None and (best is None or (gap, -span.start) < best):
-            best, found = (gap, -span.start), span
-    return found
+            best, nearest = (gap, -span.start), span
+    return nearest
 
 
 # --- what becomes of a file
@@ -137,40 +151,32 @@ class Run:
 
 def runs_of(chain: Sequence[tuple[Change, bool]]) -> list[Run]:
     """The changes of one path in their order, each with whether it is meant, as runs."""
-    found: list[Run] = []
+    runs: list[Run] = []
     last: Version | None = None
     for change, meant in chain:
-        was, now = _kinds(change.flags)
+        was, now = change.kinds
         before, after = (change.before, was), (change.after, now)
         if last is not None and last != before and change.before == MISSING:
             before = last  # the ledger had forgotten the path in between
         last = after
         run = Run(before, after, change.actor, changed_at(change), meant=meant)
-        run.is_unsure = UNSURE in change.flags and before == GONE
+        run.is_unsure = change.is_unsure and before == GONE
         run.is_likely = change.grade != SURE
-        found.append(run)
-    return joined(found)
+        runs.append(run)
+    return joined(runs)
 
 
 def joined(runs: Sequence[Run]) -> list[Run]:
     """Runs that follow each other without a gap become one; those of others, if one agent made them."""
-    found: list[Run] = []
+    merged: list[Run] = []
     for run in runs:
-        last = found[-1] if found else None
+        last = merged[-1] if merged else None
         follows = last is not None and last.meant == run.meant and last.after == run.before
         if last is not None and follows and (run.meant or last.by == run.by):
             last.after, last.is_likely = run.after, last.is_likely or run.is_likely
         else:
-            found.append(run)
-    return found
-
-
-def _kinds(flags: str) -> tuple[str, str]:
-    """The kinds of the file before and after a change."""
-    ends = flags[-2:]
-    if len(ends) == 2 and all(one in "0xl" for one in ends):  # noqa: PLR2004 - before and after
-        return ends[0].strip("0"), ends[1].strip("0")
-    return "", ""
+            merged.append(run)
+    return merged
 
 
 class Outcome:
@@ -186,25 +192,25 @@ class Outcome:
 
 def undone(now: Version, runs: Sequence[Run], merge: Merge | None) -> Outcome:
     """Take the meant runs out of a file's present version, from the newest to the oldest."""
-    found = Outcome(now)
+    outcome = Outcome(now)
     for place in range(len(runs) - 1, -1, -1):
         run = runs[place]
         if not run.meant or run.before == run.after:
             continue
-        if found.version == run.after:
-            found.version = run.before
-        elif found.version != run.before:
+        if outcome.version == run.after:
+            outcome.version = run.before
+        elif outcome.version != run.before:
             others = [one for one in runs[place + 1 :] if not one.meant]
-            found.blockers += others or [Run(run.after, now, OUTSIDE, run.since, meant=False)]
+            outcome.blockers += others or [Run(run.after, now, OUTSIDE, run.since, meant=False)]
             if merge is None:
                 continue
-            merged = merge(found.version, run.after, run.before)
+            merged = merge(outcome.version, run.after, run.before)
             if merged is None:
-                found.conflicts = True
+                outcome.conflicts = True
                 continue
-            found.version, marked = merged
-            found.conflicts = found.conflicts or marked
-    return found
+            outcome.version, marked = merged
+            outcome.conflicts = outcome.conflicts or marked
+    return outcome
 
 
 # --- the operations
@@ -216,11 +222,11 @@ def _take(
     undo: str,
     of: Sequence[str],
     what: str,
-    paths: Sequence[Sequence[str]],
+    paths: Sequence[Resource],
     tree: str,
     count: int,
     local: bool = True,
-) -> Any:
+) -> UndoTaken | DibsError:
     """Claim all files, as an edit does, or none."""
     agent = get_agent(tx, call.agent)
     for resource in paths:
@@ -257,7 +263,7 @@ def _done(
     claim: str = "",
     release: bool = False,
     code: str = "",
-) -> Any:
+) -> UndoDone | DibsError:
     """The files are as they were: told to whom it concerns, settled, and released if only the undo held them."""
     mine = [one for one in claim_records.claims_of(tx, call.agent) if one["claim"] == claim]
     if not code and not any(one.get("undo") == undo and one["until"] > tx.now for one in mine):
@@ -294,19 +300,19 @@ def _done(
 
 
 def _give_back(tx: Transaction, mine: list[Claim]) -> None:
-    freed: list[Any] = []
+    freed: list[Resource] = []
     for held in mine:
         endings.give_back(tx, held, held["resources"], "released")
         freed += held["resources"]
     endings.serve(tx, freed)
 
 
-def _asks(_: Transaction, call: Call, of: Sequence[str] = (), **__: Any) -> tuple[str, list[str]]:
+def _asks(_: Transaction, call: Call, of: Sequence[str] = (), **__: object) -> tuple[str, list[str]]:
     """One's own work and that of one's subagents; an orchestrator undoes that of others."""
     return ("" if all(within(agent, call.agent) for agent in of) else "orchestrator"), []
 
 
-def _ahead(call: Call, paths: Sequence[Sequence[str]] = (), **_: Any) -> Ahead:
+def _ahead(call: Call, paths: Sequence[Resource] = (), **_: object) -> Ahead:
     return (), ranges_for(paths) if paths else []
 
 

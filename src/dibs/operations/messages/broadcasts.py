@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dibs.errors import DibsError
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call
-    from dibs.operations.core.long_jobs import Job
+    from dibs.operations.core.records import Job
     from dibs.operations.messages.records import KeptMessage, Letter, Mailbox
     from dibs.stores.seam import Json, Transaction
 

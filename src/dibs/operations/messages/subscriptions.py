@@ -69,10 +69,10 @@ MESSAGE_PREFIX = "message."
 
 def _emit(tx: Transaction, call: Call, kind: str, data: Json = None) -> EmitAnswer:
     """Put an event into the log."""
-    from dibs.operations.core import events  # only here: state documents load this file too, and need no table
+    from dibs.operations.core.event_kinds import FAMILIES  # only here: state documents load this file, too
 
     _check_kind(kind, "kind")
-    if kind.startswith((*events.families(), STATE_PREFIX)):  # an agent's own kind must not look like one of dibs'
+    if kind.startswith((*FAMILIES, STATE_PREFIX)):  # an agent's own kind must not look like one of dibs'
         raise Invalid(f"kind: names that begin with {kind[: _end(kind)]} are dibs' own; use another.", field="kind")
     body = {"data": data}
     if call.request:

@@ -12,6 +12,7 @@ from dibs.operations.claims import endings, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import AGENT, ANYWHERE, PERSON, Operation
+from dibs.operations.guards.records import deploy_key, get_kept_of, target_of, unsettled_prefix
 from dibs.operations.messages.records import SUBSCRIBER_KEYS, subscription_of
 from dibs.operations.oversight import settlements
 from dibs.operations.oversight.records import get_trial
@@ -180,11 +181,11 @@ def _read(tx: Transaction, call: Call) -> Snapshot:
         ],
         "quarantined": [_task(task) for task in scanned(in_state(lifecycle.QUARANTINED), "tasks")],
         "failed": _failed(tx, scanned(in_state(lifecycle.FAILED), "tasks")),
-        "unsettled": _unsettled(tx, fetched("vu\t", "violations")),
+        "unsettled": _unsettled(tx, fetched(unsettled_prefix(), "violations")),
         "deploys": [
-            {"target": key.partition("\t")[2], "at": iso(tx, deploy["at"]), "agent": deploy["agent"],
+            {"target": target_of(key), "at": iso(tx, deploy["at"]), "agent": deploy["agent"],
              "commit": deploy["commit"], "result": deploy["result"], "unsynced": bool(deploy.get("unsynced"))}
-            for key, deploy in fetched("d\t", "deploys")
+            for key, deploy in fetched(deploy_key(""), "deploys")
         ],
         "events": tx.tail().seq,
         "cut": cut,
@@ -237,7 +238,7 @@ def _test(tx: Transaction) -> TrialFacts | None:
 def _unsettled(tx: Transaction, rows: list[tuple[str, Json]]) -> list[ChangeFacts]:
     """The paths that were changed under their holder, and are not settled, with the changes."""
     ids = list(dict.fromkeys(change for _, path in rows if path["until"] > tx.now for change in path["ids"]))[:MOST]
-    changes = tx.get_many([f"v\t{change}" for change in ids])
+    changes = get_kept_of(tx, ids)
     return [
         {"id": change["violation"], "path": change["path"], "tree": change["tree"], "holder": change["holder"],
          "agent": change["by"], "how": change["how"], "kept": bool(change["blob"]), "grade": change.get("grade", ""),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import NotRequired
 
     from dibs.operations.core.call import Call
-    from dibs.operations.core.long_jobs import RunEndJob
+    from dibs.operations.core.records import RunEndJob
     from dibs.operations.runs.answers import RunArchivedAnswer, RunEndAnswer
     from dibs.operations.runs.records import Run, RunArchive
     from dibs.operations.tasks.records import Task

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.long_jobs import CancelJob, CancellingJob, MembersJob, RaceJob
+    from dibs.operations.core.records import CancelJob, CancellingJob, MembersJob, RaceJob
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 

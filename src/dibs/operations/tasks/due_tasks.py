@@ -8,7 +8,7 @@ from dibs.operations.tasks import records, workforce
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.core.call import Call
-    from dibs.operations.core.long_jobs import Job
+    from dibs.operations.core.records import Job
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 

@@ -22,6 +22,7 @@ from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, span, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
+from dibs.operations.core.records import RUNNING_JOBS
 from dibs.operations.tasks import additions, board, cancellations, lifecycle, records
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, MAX_PERCENT, PLANNED, QUARANTINED
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
-    from dibs.operations.core.long_jobs import UnblockJob
+    from dibs.operations.core.records import UnblockJob
     from dibs.operations.tasks.additions import TaskSpec
     from dibs.operations.tasks.records import Task, TaskError, Usage, Verification
     from dibs.stores.seam import Json, Range, Transaction
@@ -52,7 +53,7 @@ LOST_ENDINGS = frozenset({"expired", "gone", "unclaimed"})  # ends of a claim th
 def ahead(call: Call, id: str, **_: Any) -> Ahead:
     """What finishing a task reads: the task, the jobs at work, the holders of its name, the tasks that wait for it."""
     key = records.task_key(lifecycle.check_id(id))
-    return [key], [long_jobs.RUNNING_RANGE, *_holders(id), records.dependent_range(id)]
+    return [key], [RUNNING_JOBS, *_holders(id), records.dependent_range(id)]
 
 
 def _holders(id: str) -> list[Range]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.operations.core.declare import ANYWHERE, NEAR, Field, Operation
+from dibs.operations.guards.records import get_kept_of
 from dibs.operations.upkeep import records
 from dibs.stores.seam import AFTER_KEY
 
@@ -42,8 +43,8 @@ def _named_files(tx: Transaction, _: Call, names: list[str], folder: str, low: s
 
 def _known_changes(tx: Transaction, _: Call, ids: list[str]) -> dict[str, list[str]]:
     """Those of these reported changes that can still be restored."""
-    kept = tx.get_many([f"v\t{one}" for one in ids])
-    return {"known": [one for one in ids if kept[f"v\t{one}"] is not None]}
+    kept = get_kept_of(tx, ids)
+    return {"known": [change for change in ids if kept[change] is not None]}
 
 
 def _wake(tx: Transaction, _: Call, channel: str) -> dict[str, Json]:

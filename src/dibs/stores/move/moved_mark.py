@@ -7,7 +7,7 @@ every transaction; it is in the record that each transaction reads.
 
 from __future__ import annotations
 
-from dibs.errors import Busy, Unavailable, quoted
+from dibs.errors import Moved, Moving, quoted
 
 MOVING, MOVED = "moving", "moved"
 
@@ -36,7 +36,7 @@ def refuse(mark: str, here: str) -> None:
         f"this workspace was moved from {here} to {where}. Nothing was changed. On a machine that still looks here: "
         f"`dibs store move {quoted(where)}`{' (with the password)' if '…' in where else ''}."
     )
-    raise Unavailable(message, store=here, moved=identifier, to=where)
+    raise Moved(message, store=here, moved=identifier, to=where)
 
 
 def refuse_write(mark: str, here: str, now: int) -> None:
@@ -46,4 +46,4 @@ def refuse_write(mark: str, here: str, now: int) -> None:
     _, _, until, where = mark.split(" ", 3)
     if int(until) > now:
         message = f"this workspace is being moved from {here} to {where}. Nothing was changed; try again in a moment."
-        raise Busy(message, store=here, moving=True)
+        raise Moving(message, store=here)

@@ -10,7 +10,7 @@ What is not here: any word of what dibs is for.
 
 from __future__ import annotations
 
-from dibs.errors import Busy, DibsError, Unavailable
+from dibs.errors import Busy, DibsError, Unavailable, Unreachable
 from dibs.machine import clock
 from dibs.stores.move import moved_mark
 from dibs.stores.redis import epoch, scripts
@@ -459,7 +459,7 @@ class RedisStore(Engine):
         try:
             answer = self.script(scripts.APPLY, self.keys, words)
         except Unavailable as error:
-            if sent > 1 or (sent and error.fields.get("unreachable")):
+            if sent > 1 or (sent and isinstance(error, Unreachable)):
                 raise unknown_outcome(error) from None
             raise
         if sent > 1:

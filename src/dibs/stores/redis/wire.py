@@ -6,7 +6,7 @@ answer through it takes twice as long. client.py is redis-py, for TLS and for Se
 
 from __future__ import annotations
 
-from dibs.errors import DibsError, Unavailable
+from dibs.errors import AccessDenied, DibsError, Unavailable, Unreachable
 from dibs.machine import clock
 from dibs.stores.urls import hidden
 
@@ -137,7 +137,7 @@ def plain(error: Exception, url: str) -> DibsError:
         or "no permissions" in text
     ):
         message = f"{where} does not let dibs in ({text}). Check user and password in the URL. Nothing was changed."
-        return Unavailable(message, store=where, auth=True)
+        return AccessDenied(message, store=where)
     if word == "READONLY":
         message = f"{where} is a replica that takes no writes; name the primary, or Sentinel. Nothing was changed."
         return Unavailable(message, store=where, readonly=True)
@@ -154,7 +154,7 @@ def plain(error: Exception, url: str) -> DibsError:
         message = f"{where} has keys of this workspace that something else wrote ({text}). Nothing was changed."
         return Unavailable(message, store=where, foreign=True)
     if isinstance(error, ConnectionLost):
-        return Unavailable(f"{where} cannot be reached: {text}.", store=where, unreachable=True)
+        return Unreachable(f"{where} cannot be reached: {text}.", store=where)
     return Unavailable(f"{where}: {text}. Nothing was changed.", store=where)
 
 

@@ -16,7 +16,7 @@ from fcntl import LOCK_UN, flock
 import apsw
 
 from dibs import jsontext
-from dibs.errors import Busy, DibsError, Invalid, Unavailable
+from dibs.errors import DibsError, Invalid, Moving, Replaced, Unavailable
 from dibs.machine import clock, processes
 from dibs.stores.seam import (
     AFTER_KEY,
@@ -133,9 +133,9 @@ class SqliteStore(Engine):
         while True:
             try:
                 return self._turns.call(body, argument, self._timeout)
-            except Busy as error:
+            except Moving:
                 end = end or clock.since_boot() + int(self._timeout * 1000)
-                if "moving" not in error.fields or clock.since_boot() >= end:
+                if clock.since_boot() >= end:
                     raise
             clock.sleep(MOVE_POLL_S)
 
@@ -487,14 +487,14 @@ class SqliteStore(Engine):
             raise database_file.cannot_open(self.path) from None
         if (found.st_dev, found.st_ino) != self._file:
             message = f"{self.path} was replaced while this process had it open. Nothing was changed; open it again."
-            raise Unavailable(message, path=self.path, replaced=True)
+            raise Replaced(message, path=self.path)
 
         if self._beside and self._found_beside() != self._beside:
             message = (
                 f"{self.path}-wal or -shm was removed or replaced while this process had the database open. "
                 "Nothing was changed; open it again."
             )
-            raise Unavailable(message, path=self.path, replaced=True)
+            raise Replaced(message, path=self.path)
 
     def _found_beside(self) -> list[tuple[int, int]]:
         """The files next to the database now. SQLite keeps using the ones it opened, even after they are deleted."""

@@ -7,7 +7,7 @@ import signal
 import sys
 
 from dibs import jsontext
-from dibs.errors import ERRORS, YES, Conflict, Invalid, Unavailable
+from dibs.errors import YES, Conflict, Invalid, Unavailable, from_parts
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
 from dibs.interfaces.serve import files
@@ -140,8 +140,7 @@ def _started(place: Place, words: Words) -> dict[str, Any]:
         if found is not None:
             return found
     message = error.pop("message", "") or f"the server did not start; {place.local}/{files.LOG} may say why."
-    kind = ERRORS.get(error.pop("code", ""), Unavailable)
-    raise kind(message, **error)
+    raise from_parts([error.pop("code", ""), message, error])
 
 
 def _first_line(started: Any, seconds: float) -> str:
