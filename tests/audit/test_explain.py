@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from dibs.audit import explain, sentences
+from dibs.audit.checks.history import History
+from dibs.audit.fold import Fold
 from dibs.client import catalogue
 from dibs.errors import DibsError, NotFound
 from dibs.operations.core.call import Call
@@ -334,6 +336,13 @@ def test_a_claim_s_story_has_what_others_tried_while_it_lived() -> None:
 
 def test_every_kind_of_event_has_a_sentence() -> None:
     assert set(KINDS) == set(sentences.SENTENCES)
+
+
+def test_each_function_that_reads_an_event_s_data_expects_the_type_of_its_kind() -> None:
+    for readers in (sentences.SENTENCES, Fold()._readers, History(0)._readers):
+        for kind, reader in readers.items():
+            data = next(type_ for name, type_ in reader.__annotations__.items() if name in {"d", "data", "_"})
+            assert data == "Json" or "".join(map(str.capitalize, kind.split("."))) in data.split(" | "), kind
 
 
 def test_what_agents_wrote_cannot_leave_its_quotation_marks_or_move_the_cursor() -> None:

@@ -150,7 +150,7 @@ def test_the_table_is_fitted_to_the_terminal_and_says_what_has_no_room(ann: dibs
 def test_hostile_names_are_escaped_in_the_picture_and_the_table(ann: dibs.Workspace) -> None:
     ann.claim(HOSTILE)
     ann.emit("a.b")
-    found: dict[str, Any] = dict(ann.map())
+    found: Any = ann.map()
     found["agents"][0]["name"] = found["resources"][1]["agents"][0]["name"] = "<b>\x1b[31m"
     text = map_svg.render(found)
     root = ET.fromstring(text)  # noqa: S314 our own

@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from dibs.operations.oversight.answers import SettledView
 
 
+CheckSeverity = Literal["error", "warning", "advice"]  # of `doctor`
+FindingSeverity = Literal["low", "medium", "high"]  # of `check`
+CheckStatus = Literal["ok", "fail", "warn", "n/a", "unknown"]
+Access = Literal["read", "write", "read+write", "refused"]
+Level = Literal["", "free", "guarded", "strict"]
+
+
 class EventView(TypedDict):
     """An event of the log."""
 
@@ -157,7 +164,7 @@ class CheckView(TypedDict):
 
     check: str
     ok: bool
-    severity: Literal["error", "warning", "advice"]
+    severity: CheckSeverity
     message: str
 
 
@@ -166,7 +173,7 @@ class AuditFindingView(TypedDict):
 
     id: str
     text: str
-    severity: Literal["low", "medium", "high"]
+    severity: FindingSeverity
     events: list[int]
     remedy: str
     agent: NotRequired[str]
@@ -181,8 +188,8 @@ class AuditCheckView(TypedDict):
     check: str
     title: str
     ok: bool
-    status: Literal["ok", "fail", "warn", "n/a", "unknown"]
-    severity: Literal["none", "low", "medium", "high"]
+    status: CheckStatus
+    severity: Literal["none"] | FindingSeverity
     message: str
     remedy: str
     figures: dict[str, Any]
@@ -197,7 +204,7 @@ class CheckAnswer(TypedDict):
     failed: list[str]
     wrong: list[str]  # as `failed`
     unknown: list[str]
-    severity: Literal["none", "low", "medium", "high"]
+    severity: Literal["none"] | FindingSeverity
     risk: str
     result: str
 
@@ -207,7 +214,7 @@ class MapUseView(TypedDict):
 
     agent: str
     name: str
-    access: Literal["read", "write", "read+write", "refused"]
+    access: Access
     writes: int
     reads: int
     refused: int
@@ -221,7 +228,7 @@ class MapResourceView(TypedDict):
 
     resource: str
     kind: str
-    level: Literal["", "free", "guarded", "strict"]
+    level: Level
     agents: list[MapUseView]
     writers: int
     folded: NotRequired[int]

@@ -33,9 +33,11 @@ from dibs.operations.core.query import Query
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Literal
 
+    from dibs.audit.answers import AuditCheckView, AuditFindingView, CheckAnswer, FindingSeverity
     from dibs.client.session import Session
+    from dibs.operations.alerts.answers import Deliveries
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.snapshot import Snapshot
     from dibs.verify.answers import VerifyAnswer
@@ -118,7 +120,7 @@ def _risk(check: Check, severity: str) -> str:
     return SMALL if severity == LOW and check.name not in MILD else check.risk
 
 
-def _check(session: Session, call: Call, check: str = "", since: int = 0) -> dict[str, Any]:
+def _check(session: Session, call: Call, check: str = "", since: int = 0) -> CheckAnswer:
     """Run every check, or one; a later one runs also when an earlier one failed."""
     chosen = [named(check)] if check else list(CHECKS)
     look = gathered(session, call, since)
@@ -182,27 +184,28 @@ def _looked(check: Check, look: Evidence) -> Line:
         return Line(UNKNOWN, f"{check.title}: could not look: {error.message}", remedy="dibs doctor")
 
 
-def _shown(look: Evidence, check: Check, line: Line) -> dict[str, Any]:
+def _shown(look: Evidence, check: Check, line: Line) -> AuditCheckView:
     """One check for people and programs: findings that are settled do not count."""
     settled = look.facts["settled"]
-    views: list[dict[str, Any]] = []
+    views: list[AuditFindingView] = []
     counting: list[Finding] = []
     for finding in sorted(line.findings, key=lambda one: -RANK[one.severity]):
         names = [*map(str, finding.events), f"{check.name}:{finding.code}"]
         accepted = next((settled[name] for name in names if name in settled), None)
-        view: dict[str, Any] = {
+        view: AuditFindingView = {
             "id": names[0], "text": finding.text, "severity": finding.severity, "events": finding.events,
             "remedy": finding.remedy,
         }  # fmt: skip
         if finding.agent:
-            view |= {"agent": finding.agent, "name": look.name(finding.agent)}
+            view.update({"agent": finding.agent, "name": look.name(finding.agent)})
         if accepted is not None:
             view["settled"] = accepted
         else:
             counting.append(finding)
         if len(views) < MAX_FINDINGS:
             views.append(view)
-    status, message, remedy, severity = line.status, line.message, line.remedy, NONE
+    status, message, remedy = line.status, line.message, line.remedy
+    severity: Literal["none"] | FindingSeverity = NONE
     if counting:
         status, severity, remedy = FAIL, counting[0].severity, remedy or counting[0].remedy
         said = "; ".join(f"{one.text}{at(one.events[:FEW])}" for one in counting[:FEW])
@@ -215,16 +218,16 @@ def _shown(look: Evidence, check: Check, line: Line) -> dict[str, Any]:
         )
     return {
         "number": check.number, "check": check.name, "title": check.title, "ok": status not in {FAIL, UNKNOWN},
-        "status": status, "severity": severity, "message": message, "remedy": remedy, "figures": line.figures,
+        "status": status, "severity": severity, "message": message, "remedy": remedy, "figures": dict(line.figures),
         "findings": views,
     }  # fmt: skip
 
 
-def _settled_at(views: list[dict[str, Any]]) -> list[int]:
+def _settled_at(views: list[AuditFindingView]) -> list[int]:
     return [int(view["id"]) for view in views if view["id"].isdigit()]
 
 
-def _result(failed: list[Check], shown: list[dict[str, Any]]) -> str:
+def _result(failed: list[Check], shown: list[AuditCheckView]) -> str:
     """What to do, in one line."""
     count = {status: sum(1 for view in shown if view["status"] == status) for status in ("ok", "warn", "n/a", UNKNOWN)}
     if not failed:
@@ -274,7 +277,7 @@ def record_lines(answer: VerifyAnswer) -> list[str]:
     return [*said, f"NOT clean: {counted(answer['found'], 'finding')}, {head}"]
 
 
-def undelivered(found: dict[str, int]) -> list[str]:
+def undelivered(found: Deliveries) -> list[str]:
     """Which alerts are not delivered, in words."""
     lines = []
     if found["failed"]:

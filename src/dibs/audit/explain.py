@@ -41,8 +41,8 @@ from dibs.stores.seam import Unsettled, read_event
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
+    from dibs.audit.answers import ExplainAnswer, StepView
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.stores.seam import LogEvent, Store
@@ -177,7 +177,7 @@ def _explain(
     limit: int = LISTED,
     after: int | None = None,
     archives: bool = False,
-) -> dict[str, Any]:
+) -> ExplainAnswer:
     whole = LogReader(session, call)
     unread = 0 if archives else _archived(session, whole)
     log: Log = session.store if unread else whole
@@ -333,7 +333,7 @@ def _name(teller: sentences.Teller, subject: Subject) -> str:
     return sentences.text_of(subject.resources[0]) if subject.kind == PATH else quotes.clean(subject.id)
 
 
-def _shown(teller: sentences.Teller, step: Step, mark: int) -> dict[str, Any]:
+def _shown(teller: sentences.Teller, step: Step, mark: int) -> StepView:
     event = step.event
     if event is None:
         return {
@@ -345,14 +345,14 @@ def _shown(teller: sentences.Teller, step: Step, mark: int) -> dict[str, Any]:
             "sentence": step.sentence,
             "data": {},
         }
-    found = {
+    view: StepView = {
         "seq": event["seq"], "at": clock.iso(step.wall), "kind": event["kind"], "agent": event["agent"],
         "name": teller.who(event["agent"]) if event["agent"] else "",
         "sentence": teller.tell(event, step.known), "data": event["data"],
     }  # fmt: skip
     if mark == event["seq"]:
-        found["asked"] = True
-    return found
+        view["asked"] = True
+    return view
 
 
 def _from_git(session: Session, log: Log, subject: Subject) -> list[Step]:

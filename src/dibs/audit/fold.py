@@ -20,12 +20,24 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any, Final, TypedDict
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Final, TypedDict
 
     from dibs.audit.answers import EventView
     from dibs.audit.report_answers import Outcome
-    from dibs.stores.seam import LogEvent
+    from dibs.operations.claims.events import (
+        ClaimEnded,
+        ClaimGranted,
+        ClaimMoved,
+        ClaimRefused,
+        ClaimReleased,
+        InterestEnded,
+        InterestLeft,
+        WaitEnded,
+        WaitQueued,
+    )
+    from dibs.operations.tasks.events import TaskAdded, TaskMoved, TaskPassed
+    from dibs.stores.seam import Json, LogEvent
 
     Resource = Sequence[str]  # kind, text, …
 
@@ -87,7 +99,7 @@ class ClaimSpan(Span):
 
     __slots__ = ("held", "mode", "resources", "tree")
 
-    def __init__(self, agent: str, event: Beginning, resources: list[Resource], mode: str, tree: str) -> None:
+    def __init__(self, agent: str, event: Beginning, resources: Sequence[Resource], mode: str, tree: str) -> None:
         super().__init__(agent, event)
         self.resources = self.held = resources  # at its start; now
         self.mode, self.tree = mode, tree
@@ -172,10 +184,12 @@ class Fold:
         self.attempts: dict[str, TaskSpan] = {}
         self._added: dict[str, int] = {}  # task that nobody took yet → when it was added
         self._gone: dict[str, int] = {}  # agent → the commit that found it dead: with many claims, it died once
-        self._readers = {
+        # the data has the type of its kind
+        self._readers: dict[str, Callable[[LogEvent, Json], None]] = {
             "claim.granted": self._granted, "claim.moved": self._claim_moved, "claim.released": self._released,
             "claim.ended": self._ended, "wait.queued": self._queued, "wait.ended": self._wait_ended,
-            "interest.left": self._interest, "interest.ended": self._interest, "task.added": self._task_added,
+            "interest.left": self._interest_left, "interest.ended": self._interest_ended,
+            "task.added": self._task_added,
             "task.moved": self._task_moved, "task.passed": self._task_passed, "agent.killed": self._stopped,
             "agent.left": self._stopped, **dict.fromkeys(REFUSALS, self._call_refused),
             "claim.refused": self._claim_refused,
@@ -211,12 +225,12 @@ class Fold:
 
     # --- claims
 
-    def _granted(self, event: LogEvent, data: dict[str, Any]) -> None:
+    def _granted(self, event: LogEvent, data: ClaimGranted) -> None:
         span = self.claims[event["subject"]] = _asked(event, data)
         for listener in self.listeners:
             listener.claim_began(span)
 
-    def _claim_moved(self, event: LogEvent, data: dict[str, Any]) -> None:
+    def _claim_moved(self, event: LogEvent, data: ClaimMoved) -> None:
         before = self.claims.get(event["subject"])
         if before is None or before.agent == data["to"]:
             return
@@ -227,7 +241,7 @@ class Fold:
             listener.claim_ended(before)
             listener.claim_passed(span)
 
-    def _released(self, event: LogEvent, data: dict[str, Any]) -> None:
+    def _released(self, event: LogEvent, data: ClaimReleased) -> None:
         span = self.claims.get(event["subject"])
         if not data.get("left"):
             self._end_claim(event, RELEASED)
@@ -236,7 +250,7 @@ class Fold:
             for listener in self.listeners:
                 listener.claim_reduced(span, event)
 
-    def _ended(self, event: LogEvent, data: dict[str, Any]) -> None:
+    def _ended(self, event: LogEvent, data: ClaimEnded) -> None:
         self._end_claim(event, data["why"])
         agent = event["agent"]
         if data["why"] == "gone" and self._gone.get(agent) != event["commit"]:
@@ -253,30 +267,31 @@ class Fold:
 
     # --- waits
 
-    def _queued(self, event: LogEvent, data: dict[str, Any]) -> None:
+    def _queued(self, event: LogEvent, data: WaitQueued) -> None:
         span = self.waits[event["subject"]] = _asked(event, data)
         for listener in self.listeners:
             listener.wait_began(span)
 
-    def _wait_ended(self, event: LogEvent, data: dict[str, Any]) -> None:
+    def _wait_ended(self, event: LogEvent, data: WaitEnded) -> None:
         span = self.waits.pop(event["subject"], None)
         if span is not None:
             span.finish(event, data["why"])
             for listener in self.listeners:
                 listener.wait_ended(span)
 
-    def _interest(self, event: LogEvent, data: dict[str, Any]) -> None:
+    def _interest_left(self, event: LogEvent, data: InterestLeft) -> None:
+        self.interests[event["subject"]] = _asked(event, data)
+
+    def _interest_ended(self, event: LogEvent, _: InterestEnded) -> None:
         self.interests.pop(event["subject"], None)
-        if event["kind"] == "interest.left":
-            self.interests[event["subject"]] = _asked(event, data)
 
     # --- tasks
 
-    def _task_added(self, event: LogEvent, _: dict[str, Any]) -> None:
+    def _task_added(self, event: LogEvent, _: TaskAdded) -> None:
         self._added[event["subject"]] = event["now"]
         self._note(event)
 
-    def _task_moved(self, event: LogEvent, data: dict[str, Any]) -> None:
+    def _task_moved(self, event: LogEvent, data: TaskMoved) -> None:
         task, to = event["subject"], data["to"]
         if to == "executing":
             added = self._added.pop(task, None)
@@ -292,7 +307,7 @@ class Fold:
             self._end(span, event, _outcome(data, lost=span.is_lost), str(data.get("why") or ""))
         self._note(event)
 
-    def _task_passed(self, event: LogEvent, _: dict[str, Any]) -> None:
+    def _task_passed(self, event: LogEvent, _: TaskPassed) -> None:
         task, before = event["subject"], self.attempts.get(event["subject"])
         if before is None or before.agent != event["agent"]:
             if before is not None:
@@ -309,15 +324,15 @@ class Fold:
 
     # --- the rest
 
-    def _claim_refused(self, event: LogEvent, _: dict[str, Any]) -> None:
+    def _claim_refused(self, event: LogEvent, _: ClaimRefused) -> None:
         for listener in self.listeners:
             listener.claim_refused(event)
 
-    def _call_refused(self, event: LogEvent, _: dict[str, Any]) -> None:
+    def _call_refused(self, event: LogEvent, _: Json) -> None:
         for listener in self.listeners:
             listener.call_refused(event)
 
-    def _stopped(self, event: LogEvent, _: dict[str, Any]) -> None:
+    def _stopped(self, event: LogEvent, _: Json) -> None:
         for listener in self.listeners:
             listener.agent_stopped(event["subject"], event, event["kind"].partition(".")[2])
         self._note(event)
@@ -327,8 +342,8 @@ class Fold:
             listener.noted(event)
 
 
-def _asked(event: LogEvent, data: dict[str, Any]) -> ClaimSpan:
-    return ClaimSpan(event["agent"], event, data["resources"], data["mode"], data.get("tree", ""))
+def _asked(event: LogEvent, data: ClaimGranted | WaitQueued | InterestLeft) -> ClaimSpan:
+    return ClaimSpan(event["agent"], event, data["resources"], data["mode"], str(data.get("tree", "")))
 
 
 class Contention:
@@ -353,12 +368,12 @@ class Contention:
         self.longest = max(self.longest, span.length)
 
 
-def is_lost(data: dict[str, Any]) -> bool:
+def is_lost(data: TaskMoved) -> bool:
     """Did dibs take the task from its agent? With a token, or of a cancellation, `why` has an agent's words."""
     return data["to"] in {"planned", "quarantined"} and "token" not in data and data.get("why") in LOST
 
 
-def _outcome(data: dict[str, Any], *, lost: bool) -> Outcome:
+def _outcome(data: TaskMoved, *, lost: bool) -> Outcome:
     if data["to"] in FINAL:
         return FINAL[data["to"]]
     return "lost" if lost else "retried" if data.get("class") == "transient" else "returned"
@@ -382,7 +397,6 @@ def named(held: Iterable[Resource], *, tasks: bool = True) -> list[str]:
     return [one[1] or "." for one in held if one[0] != "inode" and (tasks or not is_task(one))]
 
 
-def contested(data: dict[str, Any]) -> list[Resource]:
+def contested(data: ClaimRefused) -> Sequence[Resource]:
     """What a refused claim met at: those of its resources that were not free, or all."""
-    found: list[Resource] = data.get("contested") or data["resources"]
-    return found
+    return data.get("contested") or data["resources"]

@@ -40,11 +40,13 @@ from dibs.operations.core.query import Query
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from dibs.audit.answers import StatsAnswer, StatsContentionView, StatsView
     from dibs.audit.fold import ClaimSpan, Resource, Span, TaskSpan
     from dibs.client.session import Session
+    from dibs.operations.claims.events import ClaimRefused
     from dibs.operations.core.call import Call
     from dibs.stores.seam import LogEvent
 
@@ -89,20 +91,25 @@ class Totals:
         if span.outcome != WORKING:
             _keep(self.worked, span.length)
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> StatsView:
         """For people and programs; seconds."""
-        counts = self.counts
+        counts, times = self.counts, self.times
         tried = counts["complete"] + counts["failed"] + counts["quarantined"]
         return {
-            **counts,
-            "success_rate": round(counts["complete"] / tried, 4) if tried else None,
-            **{f"{name}_time": _seconds(ms) for name, ms in self.times.items()},
+            "granted": counts["granted"], "refused": counts["refused"], "false_refusals": counts["false_refusals"],
+            "waits": counts["waits"], "gave_up": counts["gave_up"], "lost_claims": counts["lost_claims"],
+            "attempts": counts["attempts"], "working": counts["working"], "complete": counts["complete"],
+            "failed": counts["failed"], "quarantined": counts["quarantined"], "cancelled": counts["cancelled"],
+            "retried": counts["retried"], "returned": counts["returned"], "passed": counts["passed"],
+            "lost": counts["lost"], "success_rate": round(counts["complete"] / tried, 4) if tried else None,
+            "work_time": _seconds(times["work"]), "lost_time": _seconds(times["lost"]),
+            "wait_time": _seconds(times["wait"]), "hold_time": _seconds(times["hold"]),
+            "lost_hold_time": _seconds(times["lost_hold"]),
             "average_work": _seconds(sum(self.worked) // len(self.worked)) if self.worked else None,
-            "p95_work": _p95(self.worked),
-            "p95_wait": _p95(self.waited),
+            "p95_work": _p95(self.worked), "p95_wait": _p95(self.waited),
             "longest_wait": _seconds(max(self.waited)) if self.waited else None,
             "average_queued": _seconds(sum(self.queued) // len(self.queued)) if self.queued else None,
-        }
+        }  # fmt: skip
 
 
 class Refusal:
@@ -247,7 +254,7 @@ class Figures(Listener):
         if event["wall"] >= self.since:
             self.refusals[event["kind"].partition(".")[0]] += 1
 
-    def _suspect(self, event: LogEvent, data: dict[str, Any], names: list[str]) -> None:
+    def _suspect(self, event: LogEvent, data: ClaimRefused, names: list[str]) -> None:
         """Which claims were in the way? If one of them is not known, nothing can be said."""
         obstacles: set[str] = set()
         for agent in {blocker["agent"] for blocker in data["blockers"]}:
@@ -263,7 +270,7 @@ class Figures(Listener):
         for claim in obstacles:
             self._pending.setdefault(claim, []).append(refusal)
 
-    def _freed(self, now: int, claim: str, left: list[Resource]) -> None:
+    def _freed(self, now: int, claim: str, left: Sequence[Resource]) -> None:
         """A claim, or a part of it, is free: was it the last one in the way of a refusal?"""
         still_blocked = []
         for refusal in self._pending.pop(claim, ()):
@@ -324,7 +331,7 @@ def _p95(samples: list[int]) -> float | None:
 # --- the query
 
 
-def _stats(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
+def _stats(session: Session, call: Call, **fields: Any) -> StatsAnswer:
     """The figures of a window, from one pass through its part of the log."""
     from dibs.audit import events as log_events
     from dibs.audit import log_walk
@@ -361,7 +368,7 @@ def _kinds(session: Session, figures: Figures) -> dict[str, str]:
     return {name: task["for"] for name, task in known.items() if task is not None}
 
 
-def _answer(session: Session, call: Call, figures: Figures, limit: int, after: str) -> dict[str, Any]:
+def _answer(session: Session, call: Call, figures: Figures, limit: int, after: str) -> StatsAnswer:
     from dibs.operations.agents.lookups import NAMES
 
     known = session.run(NAMES, call, {"agents": sorted(figures.agents)})["names"] if figures.agents else {}
@@ -386,14 +393,19 @@ def _answer(session: Session, call: Call, figures: Figures, limit: int, after: s
         "by_kind": [{"kind": kind, **figures.task_kinds[kind].shown()} for kind in sorted(figures.task_kinds)],
         "contention": [_contended(name, one) for name, one in order[:MAX_RESOURCES]],
         "buckets": [
-            {"at": clock.iso(figures.since + place * figures.size), **one} for place, one in enumerate(figures.buckets)
+            {
+                "at": clock.iso(figures.since + place * figures.size), "granted": counts["granted"],
+                "refused": counts["refused"], "waits": counts["waits"], "complete": counts["complete"],
+                "failed": counts["failed"], "lost": counts["lost"],
+            }
+            for place, counts in enumerate(figures.buckets)
         ],
         "bucket_seconds": _seconds(figures.size),
         **page.answer(),
-    }
+    }  # fmt: skip
 
 
-def _contended(name: str, one: Contention) -> dict[str, Any]:
+def _contended(name: str, one: Contention) -> StatsContentionView:
     return {
         "resource": name, "refusals": one.refusals, "false_refusals": one.false_refusals, "waits": one.waits,
         "longest_wait": _seconds(one.longest), "total_wait": _seconds(one.total), "agents": len(one.agents),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.audit.fold import ClaimSpan
+    from dibs.audit.sentences import Known
     from dibs.stores.seam import LogEvent
 
 PATH, NAME, TASK, AGENT, CLAIM, EVENT, ALERT, CHANGE, RUN, STATE, UNDO, CHANNEL = (
@@ -41,9 +42,7 @@ class Step:
 
     __slots__ = ("event", "known", "sentence", "wall")
 
-    def __init__(
-        self, wall: int, event: LogEvent | None, known: dict[str, Any] | None = None, sentence: str = ""
-    ) -> None:
+    def __init__(self, wall: int, event: LogEvent | None, known: Known | None = None, sentence: str = "") -> None:
         self.wall, self.event, self.known, self.sentence = wall, event, known, sentence
 
 
@@ -77,7 +76,7 @@ class StoryReader:
             return None  # the task's own event says the same; or nothing happened that anybody asks for
         return Step(event["wall"], event, known)
 
-    def _known(self, event: LogEvent) -> dict[str, Any] | None:
+    def _known(self, event: LogEvent) -> Known | None:
         """What the event's subject was until now: what it was about, and since when."""
         if event["kind"] == "task.moved":
             attempt = self._fold.attempts.get(event["subject"])

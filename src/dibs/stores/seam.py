@@ -64,7 +64,7 @@ AFTER_KEY = "\x01"  # sorts below everything a key may contain, so [key, key + A
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Protocol, TypedDict, TypeVar
+    from typing import Any, Final, Literal, Protocol, TypedDict, TypeVar
 
     from dibs.errors import DibsError
 
@@ -266,10 +266,13 @@ if TYPE_CHECKING:
         warnings: list[str]  # what a person should change
         figures: dict[str, int]  # sizes and counts, as far as the engine has them
 
-    Check = tuple[str, bool, str, str]  # name, whether it passes, what it found, ERROR or WARNING if it does not pass
+    Check = tuple[
+        str, bool, str, Literal["error", "warning"]
+    ]  # name, whether it passes, what it found, ERROR or WARNING if it does not pass
 
 
-ERROR, WARNING = "error", "warning"  # a check that fails: dibs cannot work; a person should change something
+ERROR: Final = "error"  # of a check that fails: dibs cannot work
+WARNING: Final = "warning"  # a person should change something
 
 
 class Unsettled(Exception):

@@ -15,6 +15,8 @@ from dibs.operations.guards.undo import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dibs.audit.fold import ClaimSpan, Resource, TaskSpan
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
@@ -162,7 +164,7 @@ class Log(Listener):
         return found
 
 
-def _open(span: ClaimSpan | TaskSpan, held: list[Resource] | None = None) -> Span:
+def _open(span: ClaimSpan | TaskSpan, held: Sequence[Resource] | None = None) -> Span:
     return Span(span.agent, span.start_wall * MS, FOREVER, held)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.declare import Operation
     from dibs.stores.seam import Transaction
 
@@ -81,5 +82,5 @@ def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict
     raise Given(wrong, voided)
 
 
-def _live(tx: Transaction, agent: str) -> list[Any]:
+def _live(tx: Transaction, agent: str) -> list[Claim]:
     return [claim for claim in claim_records.claims_of(tx, agent) if claim["until"] > tx.now]

@@ -71,7 +71,7 @@ def _look(words: Words) -> tuple[Session, dict[str, Any]]:
     session, call, values = read(operation, words)
     session.prove_guards = proof.proofs
     session.progress = None if words.json else progress()
-    found: dict[str, Any] = session.answer(operation, call, values)
+    found = session.answer(operation, call, values)
     if words.fields.get("junit"):
         from dibs.audit import build, junit
 
