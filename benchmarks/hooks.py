@@ -5,7 +5,8 @@ Claude Code does, with a payload on stdin: an Edit of a new file (a claim, its f
 is held already, a Read, a Bash command that writes a file. No hook reports the end of a call there, so the ledger keeps
 growing: the slowest case. Then the sequence of a real client: the hook before a call, the tool's work, the hook after
 it, each payload through a socket. Then the audit after a command with unknown writes, while another agent holds files:
-in a small tree and in one of twenty thousand files. Last, thirty-two hooks at once, compared with as many interpreters.
+in a small tree and in one of twenty thousand files, and there also while a program of that agent runs, which costs a
+look at all files. Last, thirty-two hooks at once, compared with as many interpreters.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ EDIT, HELD, READ, BASH = (
     "hook: Bash, a redirection",
 )
 AUDIT = "hook: after Bash `make`, another holds files"
+SHARED = "hook: after Bash `make`, another's program runs"
 HUB = "CoordinationHub hook: Edit"
 # The cost at commit 05e3c2a (2.3, 2.1, 1.45, 2.7): later features of the guards must not add to it.
 TARGETS = {
@@ -145,29 +147,34 @@ def _audits(bench: Bench) -> list[Row]:
     rounds = bench.count(40, 4)
     bench.say(f"hooks: {rounds * BURST} audits, in a small tree and in one of {files:,} files")
     small, large = repository(bench, "hooks-small"), repository(bench, "hooks-large", files)
+    shared = repository(bench, "hooks-shared", files)
     taken = alternate(
         {FLOOR: calls(lambda _: ([sys.executable, "-I", "-S", "-c", "pass"], {}), small),
-         "small": _audit(small), "large": _audit(large)}, rounds, BURST,
+         "small": _audit(small), "large": _audit(large), "shared": _audit(shared, shared=True)}, rounds, BURST,
     )  # fmt: skip
-    name = f"{AUDIT}, {files:,} files"
+    rows = (
+        ("small", AUDIT, FLOOR, "the floor", None),
+        ("large", f"{AUDIT}, {files:,} files", "small", "a small tree", LARGE_TARGET),
+        ("shared", f"{SHARED}, {files:,} files", "large", "while none runs", None),
+    )
     return [
-        Row(GROUP, AUDIT, median(taken["small"]) / 1000, "ms",
-            beside=Comparison(taken["small"], taken[FLOOR], "the floor"),
-            more=spread(taken["small"], 1000)),
-        Row(GROUP, name, median(taken["large"]) / 1000, "ms",
-            beside=Comparison(taken["large"], taken["small"], "a small tree"), target=LARGE_TARGET,
-            more=spread(taken["large"], 1000)),
+        Row(GROUP, name, median(taken[side]) / 1000, "ms", beside=Comparison(taken[side], taken[other], against),
+            target=target, more=spread(taken[side], 1000))
+        for side, name, other, against, target in rows
     ]  # fmt: skip
 
 
-def _audit(folder: str) -> Burst:
-    """A side: the hook after `make`, while another agent holds some files."""
+def _audit(folder: str, *, shared: bool = False) -> Burst:
+    """A side: the hook after `make`, while another agent holds some files; with `shared`, a program of it runs, too."""
     before, after = command_of(folder), command_of(folder, "PostToolUse")
     for number in range(HELD_BY_ANOTHER):
         given = {"file_path": f"{folder}/src/f{number}.py"}
         for words, event in ((before, "PreToolUse"), (after, "PostToolUse")):
             sent = _written(folder, payload(folder, "Write", {**given, "content": "x"}, "another", event))
             _at_once([(words, sent)], folder)
+    if shared:
+        sent = _written(folder, payload(folder, "Bash", {"command": "make"}, "another", use="toolu_runs"))
+        _at_once([(before, sent)], folder)
 
     def prepare(_: int) -> Callable[[], object]:
         opened = _written(folder, payload(folder, "Bash", {"command": "make"}))

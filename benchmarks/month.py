@@ -62,7 +62,7 @@ class Month:
         os.makedirs(f"{folder}/.dibs")
         with open(f"{folder}/.dibs/config.toml", "w", encoding="utf-8") as file:
             file.write('id = "month"\n[log]\n' + "".join(f"{name} = {value}\n" for name, value in (log or {}).items()))
-        self.session = session_hooks.attach(Session(folder, folder, place=location.find(folder, None)))
+        self.session = Session(folder, folder, place=location.find(folder, None), door=session_hooks.ProgramDoor())
         self.agents = [self._new(number) for number in range(agents)]
         self.born = [self.now - self.chance.randrange(SESSION_MS) for _ in self.agents]
         self.sessions = agents

@@ -20,7 +20,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 import dibs
 from benchmarks.figures import AT_MOST, Row, Target, median
 from dibs.client.session import Session
-from dibs.interfaces.session_hooks import attach
+from dibs.interfaces.session_hooks import ProgramDoor
 from dibs.interfaces.top.app import Changed, Top
 from dibs.interfaces.top.desk import ActionThread
 from dibs.interfaces.top.picture import frame
@@ -125,7 +125,7 @@ class Terminal(HeadlessDriver):
 
 def asker(folder: str) -> Asker:
     """A way to the store of its own."""
-    return Asker(lambda: attach(Session(folder, None)), None)
+    return Asker(lambda: Session(folder, None, door=ProgramDoor()), None)
 
 
 def _app(state: FleetState, folder: str) -> Top:

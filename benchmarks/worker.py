@@ -18,8 +18,8 @@ import apsw
 
 import dibs
 from benchmarks.guard import Guard, MutualExclusionError
+from dibs.client.driver import StoreLink
 from dibs.client.server_link import SocketLink
-from dibs.client.store_link import StoreLink
 from dibs.errors import DibsError
 
 if TYPE_CHECKING:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
+from functools import cache
 from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -16,53 +18,55 @@ from dibs.interfaces import schema
 from dibs.operations.core.declare import Operation
 from dibs.operations.core.policy import STRATEGIES
 from dibs.operations.tasks import strategies
+from tools import requests
 
 TOP = Path(__file__).resolve().parent.parent
 BY_SIGNAL = {130, 143}  # 128 and the number of SIGINT and SIGTERM, as a shell has it
 CODES = list(errors.ERRORS.values())
 
 
-@pytest.mark.parametrize("operation", catalogue.every(), ids=lambda operation: operation.name)
-def test_a_body_takes_the_fields_that_are_declared_and_needs_no_others(operation: Operation) -> None:
-    taken = inspect.signature(operation.body).parameters.values()
-    named = {one.name for one in taken}
-    takes_all = any(one.kind is one.VAR_KEYWORD for one in taken)
-    declared = {field.name: field for field in operation.fields}
-    assert takes_all or set(declared) <= named
-    needed = {one.name for one in taken if one.kind is one.KEYWORD_ONLY and one.default is one.empty}
-    needed |= {one.name for one in taken if one.kind is one.POSITIONAL_OR_KEYWORD and one.default is one.empty}
-    assert needed - {"tx", "call", "got"} <= {name for name, field in declared.items() if field.required}
+@cache
+def _request_types(room: str) -> dict[str, Any]:
+    """The types in a room's requests.pyi, by name."""
+    path = TOP / "src" / room.replace(".", "/") / "requests.pyi"
+    text = path.read_text().replace("from dibs.operations.core.call import Process", "Process = list")
+    scope: dict[str, Any] = {}
+    exec(compile(text, path, "exec", dont_inherit=True), scope)  # noqa: S102 - our own text
+    return scope
 
 
-def _all() -> list[Operation]:
-    """Every operation that a module declares, those in no catalogue among them, and the queries."""
-    found = {
-        id(one): one
-        for name in _modules()
-        for value in vars(importlib.import_module(f"dibs.operations.{name}")).values()
-        for one in (value if isinstance(value, tuple) else (value,))
-        if isinstance(one, Operation)
-    }
-    return [*found.values(), *catalogue.queries()]
+def _is_of(value: Any, hint: Any) -> bool:
+    """Is this value of this type, as far as its outermost part says?"""
+    if get_origin(hint) is UnionType:
+        return any(_is_of(value, part) for part in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    kind = get_origin(hint) or hint
+    kinds = (int, float) if kind is float else kind
+    return kind is Any or (isinstance(value, kinds) and isinstance(value, bool) == (kind is bool))
 
 
-def _modules() -> list[str]:
-    top = TOP / "src" / "dibs" / "operations"
-    files = sorted(path for path in top.rglob("*.py") if path.stem[0] != "_")
-    return [".".join(path.relative_to(top).with_suffix("").parts) for path in files]
+@pytest.mark.parametrize("operation", requests.declared(), ids=lambda operation: operation.name)
+def test_a_body_takes_the_request_that_is_made_of_its_declared_fields(operation: Operation) -> None:
+    _, _, *rest = inspect.signature(operation.body).parameters.values()
+    taken = [(one.name, one.annotation) for one in rest if one.default is one.empty]
+    assert taken == ([("request", requests.name_of(operation))] if operation.fields else [])
+    for part, place in ((operation.asks, 2), (operation.ahead, 1)):
+        assert part is None or list(inspect.signature(part).parameters)[place:] == ["request"]
 
 
-@pytest.mark.parametrize("operation", _all(), ids=lambda operation: operation.name)
-def test_a_default_is_said_once_or_the_same_twice(operation: Operation) -> None:
-    taken = inspect.signature(operation.body).parameters
+@pytest.mark.parametrize("operation", requests.declared(), ids=lambda operation: operation.name)
+def test_a_request_has_the_declared_fields_and_every_default_is_of_its_type(operation: Operation) -> None:
+    if not operation.fields:
+        return
+    room = operation.body.__module__.rpartition(".")[0]
+    hints = get_type_hints(_request_types(room)[requests.name_of(operation)])
+    assert list(hints) == [field.name for field in operation.fields]
     for name, default in operation.defaults.items():
-        if name in taken and taken[name].default is not inspect.Parameter.empty:
-            assert taken[name].default == default, name
-        else:
-            assert name in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values()), name
+        assert _is_of(default, hints[name]), name
 
 
-@pytest.mark.parametrize("operation", _all(), ids=lambda operation: operation.name)
+@pytest.mark.parametrize("operation", requests.declared(), ids=lambda operation: operation.name)
 def test_what_is_done_around_an_operation_is_known_to_the_session(operation: Operation) -> None:
     assert set(operation.wants) <= {"rules", "deliveries", "here"}
     assert not operation.beforehand or operation.beforehand in steps.BEFOREHAND
@@ -72,7 +76,7 @@ def test_what_is_done_around_an_operation_is_known_to_the_session(operation: Ope
         assert operation.refuses in schema.hints_of(operation.answer)
 
 
-@pytest.mark.parametrize("operation", _all(), ids=lambda operation: operation.name)
+@pytest.mark.parametrize("operation", requests.declared(), ids=lambda operation: operation.name)
 def test_a_field_is_declared_so_that_every_door_can_use_it(operation: Operation) -> None:
     for field in operation.fields:
         assert not (field.internal and (field.required or field.positional)), field.name

@@ -41,7 +41,7 @@ EDIT = {"loaded": 63, "entered": 43}
 LS = {"loaded": 54, "entered": 25}
 SED = {"loaded": 76, "entered": 55}
 CLI_CLAIM = {"loaded": 62, "entered": 45}
-HTTP_CLAIM = {"entered": 44}  # a server has more loaded than one request needs
+HTTP_CLAIM = {"entered": 45}  # a server has more loaded than one request needs
 
 
 @pytest.fixture
@@ -185,11 +185,11 @@ def sources(folder: str) -> Iterator[tuple[str, ast.Module]]:
 @pytest.mark.parametrize(
     ("folder", "what", "count", "was"),
     [
-        ("", "dict[str, Any]", untyped_dicts, 950),
-        ("", "annotations that are Any", any_annotations, 483),
+        ("", "dict[str, Any]", untyped_dicts, 908),
+        ("", "annotations that are Any", any_annotations, 452),
         ("", "uses of Record", record_uses, 10),
         ("operations", "raw keys outside records.py", raw_keys, 7),
-        ("", "functions with more than eight parameters", long_signatures, 19),
+        ("", "functions with more than eight parameters", long_signatures, 4),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

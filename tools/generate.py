@@ -6,9 +6,9 @@ know of all of them), `workspace/hook_dialects.py` (what the launcher says to ea
 and the manifest of the Claude Code plugin, and the marketplace that has it), `operations/core/answer_keys.py` (the keys
 of each answer, for help and docstrings), `interfaces/python/methods.pyi`, `aio_methods.pyi` and `workers/calls.pyi`
 (the types of the Python API's methods; stubs.py), `operations/core/event_kinds.py` (the kinds of events, which
-`operations/*/events.py` define), `docs/CLI.md`, `docs/ROLES.md` (who may what), the tables of records
-and events in `docs/ARCHITECTURE.md` and the table of kinds in `docs/ALERTS.md`. A test fails when one of them is out of
-date.
+`operations/*/events.py` define), each room's `requests.pyi` (the types of what the bodies of its operations get;
+requests.py), `docs/CLI.md`, `docs/ROLES.md` (who may what), the tables of records and events in `docs/ARCHITECTURE.md`
+and the table of kinds in `docs/ALERTS.md`. A test fails when one of them is out of date.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dibs.operations.core import index as index_
 from dibs.operations.core.answer_keys import KEYS
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import RANKS
-from tools import claude_plugin, stubs
+from tools import claude_plugin, requests, stubs
 from tools.event_definitions import events
 from tools.key_definitions import keys
 
@@ -211,7 +211,7 @@ def page() -> str:
         "Every command takes these, before or after its name:\n\n| | |\n| --- | --- |\n"
         + "".join(f"| `{left}` | {text} |\n" for left, text in helps.COMMON)
         + f"\n{helps.EXITS}.\n\n{helps.OK} Where there is no `error`, the answer itself says what is wrong: `lost` of "
-        "`boot`, `failed` of `run gates`, `check` and `doctor`, `findings` of `verify`.\n"
+        "`boot`, `failed` of `run gates`, `check` and `doctor`, `findings` of `verify`, `notes` of `undo`.\n"
     ]
     left_out = {*helps.common_lines(PAGE_WIDTH), *helps.exit_lines(PAGE_WIDTH)}
     for group, names in helps.grouped().items():
@@ -281,6 +281,7 @@ def files() -> dict[str, str]:
         "src/dibs/interfaces/python/methods.pyi": stubs.methods(),
         "src/dibs/interfaces/python/aio_methods.pyi": stubs.aio_methods(),
         "src/dibs/workers/calls.pyi": stubs.calls(),
+        **requests.files(),
         "src/dibs/workspace/known_clients.py": make_index.text(),
         "src/dibs/workspace/hook_dialects.py": make_index.dialects(),
         **claude_plugin.files(),

@@ -15,6 +15,7 @@ import pytest
 
 import dibs
 from dibs.audit import check as audit
+from dibs.client.session import Door, Session
 from dibs.client.upkeep import rounds
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.interfaces.cli.main import main
@@ -494,11 +495,12 @@ def test_the_gravest_failure_names_the_severity_and_the_result_says_what_to_fix(
 
 
 def test_a_check_that_cannot_look_is_unknown_and_not_green(place: Place) -> None:
-    def cannot(_: Any) -> Any:
-        raise Unavailable("no room for a trial")
+    class FullDoor(Door):
+        def prove_guards(self, _: Session, /) -> list[Any]:
+            raise Unavailable("no room for a trial")
 
     ann = place.as_("ann")
-    ann.session.prove_guards = cannot
+    ann.session.door = FullDoor()
     found = ann.check(check="guards")
     assert (found["failed"], found["unknown"], found["checks"][0]["ok"]) == ([], ["guards"], False)
     assert "could not look: no room for a trial" in found["checks"][0]["message"]

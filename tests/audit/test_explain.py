@@ -43,7 +43,7 @@ class Door:
 def answer(fleet: Fleet, what: str, **fields: Any) -> dict[str, Any]:
     door: Any = Door(fleet)
     query = explain.EXPLAIN
-    found: dict[str, Any] = query.body(door, Call(Policy()), **query.checked({"what": what, **fields}))
+    found: dict[str, Any] = query.body(door, Call(Policy()), query.checked({"what": what, **fields}))
     return found
 
 

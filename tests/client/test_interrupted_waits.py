@@ -179,7 +179,7 @@ def test_an_interrupted_pull_of_a_task_that_the_agent_has_already_leaves_it(shel
 
 @pytest.mark.parametrize("again", [False, True], ids=["once", "by a door that withdraws again"])
 def test_a_second_interrupt_at_any_bytecode_of_the_withdrawal_leaves_no_place(shell: Shell, again: bool) -> None:
-    watched = (*WATCHED, "client/wait_loop.py", "client/store_link.py") if again else WATCHED[1:]
+    watched = (*WATCHED, "client/wait_loop.py", "client/driver.py") if again else WATCHED[1:]
     with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
         bob.claim("db:x")
         claim, fields = ann.session.operation("claim"), {"resources": [Canonical(("name", "db:x"))], "wait": 60_000}

@@ -54,8 +54,11 @@ class Keeper:
         self.session = self.opened()
 
     def opened(self) -> Session:
-        return session_hooks.attach(
-            Session(str(self.folder), str(self.folder), place=location.find(str(self.folder), None))
+        return Session(
+            str(self.folder),
+            str(self.folder),
+            place=location.find(str(self.folder), None),
+            door=session_hooks.ProgramDoor(),
         )
 
     def call(self, name: str, /, agent: str = "ann", **fields: Any) -> Any:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.ledger import ledger_files
+from dibs.guards.caller import begin
+from dibs.ledger import contents, ledger_files, working_tree
+from dibs.ledger.state import State
+from dibs.workspace import location
 from tests.guards.test_found_by_fleets import owners
 
 if TYPE_CHECKING:
@@ -35,6 +39,11 @@ def news(agent: Agent) -> str:
     return agent.hook("UserPromptSubmit", prompt="go on").told
 
 
+def last_seen(repo: Repository, path: str) -> str:
+    """The content that the last look found at a path."""
+    return State(ledger_files.load(str(repo.ledger.parent))[0]).heads[path].content
+
+
 def make_looks_expensive(repo: Repository) -> None:
     """From now on a look at the whole tree is known to take very long, as in a large tree on a slow disk."""
     now, offset = ledger_files.now()
@@ -57,11 +66,11 @@ def test_what_a_quick_program_wrote_is_its_agents_and_not_overwritten_by_another
     ada, bob = two
     make_looks_expensive(repo)
     ada.bash("python3 put.py lib/7.txt 'of ada'")
-    assert owners(repo) == {"lib/7.txt": ["ada"]}
     if between:
         ada.bash(between)
     ada.stop()
     _, after = bob.bash("python3 put.py lib/7.txt 'of bob'")
+    assert owners(repo) == {"lib/7.txt": ["ada"]}
     assert "lib/7.txt" in after.told
     told = news(ada)
     assert "lib/7.txt, in which you have uncommitted work" in told
@@ -71,22 +80,110 @@ def test_what_a_quick_program_wrote_is_its_agents_and_not_overwritten_by_another
     assert (repo.folder / "lib/7.txt").read_text() == "of ada"
 
 
-def test_an_agent_alone_pays_for_no_look_at_the_whole_tree_after_a_quick_program(
+def has_looked(repo: Repository) -> bool:
+    """Was there a look at the whole tree since `make_looks_expensive`?"""
+    looks = [line for line in repo.ledger.read_text().splitlines() if line[:2] == "F\t"]
+    return "1000000000000" not in looks[-1]
+
+
+def test_a_quick_program_is_followed_by_a_look_at_the_whole_tree_only_while_another_agents_program_runs(
     repo: Repository, two: tuple[Agent, Agent]
 ) -> None:
     ada, bob = two
-
-    def looks() -> list[str]:
-        return [line for line in repo.ledger.read_text().splitlines() if line[:2] == "F\t"]
-
     make_looks_expensive(repo)
     ada.bash("python3 put.py a.py 'of ada'")
-    assert "1000000000000" not in looks()[-1], "bob is there"
+    assert not has_looked(repo), "bob is there, and does nothing"
+    assert bob.may_run("make", "make-1").allowed
+    make_looks_expensive(repo)
+    ada.bash("python3 put.py a.py 'of ada, too'")
+    assert has_looked(repo)
+    assert owners(repo) == {"a.py": ["ada"]}
     make_looks_expensive(repo)
     bob.client.kill()
-    before = looks()
     ada.bash("python3 put.py b.py 'of ada'")
-    assert looks() == before
+    assert not has_looked(repo)
+
+
+@pytest.mark.parametrize("running", ["make &", "make"])
+def test_a_program_that_may_still_run_after_its_call_counts_as_running(
+    running: str, repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    assert bob.may_run(running, "run-1").allowed
+    bob.did("Bash", "run-1", command=running)
+    make_looks_expensive(repo)
+    ada.bash("python3 put.py a.py 'of ada'")
+    assert has_looked(repo), "it has just ended, or was left running"
+    repo.later()
+    make_looks_expensive(repo)
+    ada.bash("python3 put.py a.py 'of ada, too'")
+    assert has_looked(repo) == (running != "make")
+    make_looks_expensive(repo)
+    bob.client.kill()
+    ada.bash("python3 put.py b.py 'of ada'")
+    assert not has_looked(repo)
+
+
+@pytest.mark.parametrize(
+    ("command", "looks"), [("make", True), ("printf x > c.py", True), ("ls", False), ("cat b.py", False)]
+)
+def test_a_command_begins_with_a_look_at_what_another_agents_program_did_since_the_last_one(
+    command: str, looks: bool, repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    make_looks_expensive(repo)
+    ada.bash("python3 put.py lib/7.txt 'of ada'")
+    assert ada.may_run("make").allowed
+    assert not has_looked(repo), "its own program is in nobody's way"
+    assert bob.may_run(command).allowed
+    assert has_looked(repo) is looks
+    if looks:
+        assert owners(repo) == {"lib/7.txt": ["ada"]}
+        make_looks_expensive(repo)
+        assert bob.may_run("make").allowed
+        assert not has_looked(repo), "nothing ended since"
+
+
+def test_a_tool_of_which_nobody_knows_what_it_writes_begins_with_that_look_too(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    make_looks_expensive(repo)
+    ada.bash("python3 put.py lib/7.txt 'of ada'")
+    assert bob.may("mcp__files__generate").allowed
+    assert owners(repo) == {"lib/7.txt": ["ada"]}
+
+
+def test_a_program_that_ends_while_another_command_is_about_to_begin_is_looked_at_before_that_one_runs(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    """Neither hook sees the other's call when it decides whether to look; the one whose line comes second does."""
+    ada, _ = two
+    place = location.find(str(repo.folder), None)
+    assert ada.may_run("python3 put.py lib/7.txt 'of ada'", "put-1").allowed
+    tree = working_tree.of(place)
+    tree.survey()
+    tree.look_if_behind("bob")
+    repo.write("lib/7.txt", "of ada")
+    make_looks_expensive(repo)
+    ada.did("Bash", "put-1", command="python3 put.py lib/7.txt 'of ada'")
+    assert not has_looked(repo)
+    event = SimpleNamespace(key="make-1", agent="bob")
+    begin(tree, event, is_open=True)  # type: ignore[arg-type]
+    assert "ada" in owners(repo).get("lib/7.txt", ()), "bob may be in doubt: it was written a few milliseconds ago"
+
+
+def test_a_release_by_force_keeps_what_a_quick_program_wrote_below_a_claimed_folder(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, _ = two
+    (repo.folder / "few").mkdir()
+    ada.dibs("claim", "few/")
+    make_looks_expensive(repo)
+    ada.bash("python3 put.py few/7.txt 'of ada'")
+    assert not has_looked(repo)
+    kept = repo.terminal("release", "few/", "--force", "--why", "ada is stuck")["kept"]
+    assert [one["path"] for one in kept] == ["few/7.txt"]
 
 
 # --- killed in the middle of a command
@@ -341,6 +438,27 @@ def test_what_a_commits_hook_takes_away_for_good_is_told_when_the_commit_is_over
     assert "a.py, which you hold, was changed" in news(ada)
     assert ada.dibs("restore", "a.py")["ok"] is True
     assert (repo.folder / "a.py").read_text() == "of ada\n"
+
+
+def test_what_a_program_wrote_and_staged_is_recorded_also_while_another_agents_git_command_runs(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.edit("a.py", "of ada\n")
+    ada.stop()
+    bob.edit("b.py", "of bob\n")
+    assert bob.may_run("git commit -qm x b.py", "commit").allowed
+    assert ada.may_run("make", "make").allowed
+    repo.write("a.py", "made for ada\n")
+    repo.git("add", "a.py")
+    assert not ada.did("Bash", "make", command="make").out
+    assert last_seen(repo, "a.py") == contents.blob_id(b"made for ada\n")
+    assert owners(repo)["a.py"] == ["ada"]
+    ada.read("a.py")
+    ada.edit("a.py", "made for ada, and more\n")
+    repo.git("checkout", "--", "a.py")  # as the framework puts aside what is not staged
+    assert ada.may_run("make").allowed
+    assert last_seen(repo, "a.py") == contents.blob_id(b"made for ada, and more\n"), "it was there before"
 
 
 def test_what_a_git_command_took_away_is_told_before_its_owner_writes_there_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import dibs
 from dibs.errors import Unavailable
 from dibs.git import locks
-from dibs.land import target
+from dibs.land import target as landing_target
 from dibs.land.lander import Lander
 from dibs.machine import clock
 from tests.land.landing_repo import LandingRepo
@@ -24,7 +25,7 @@ HARMLESS = ("packed-refs.lock", "config.lock", "worktrees/tree-a/index.lock", "r
 
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LandingRepo:
-    monkeypatch.setattr(target, "LOCK_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(landing_target, "LOCK_TIMEOUT_S", 0.0)
     found = LandingRepo(tmp_path / "repo")
     found.line("a", 5, "five of a")
     found.queue("a")
@@ -80,7 +81,7 @@ def test_lock_files_that_concern_nobody_here_do_not_stop_a_landing(repo: Landing
 
 def test_a_lock_file_of_a_git_at_work_is_waited_for(repo: LandingRepo, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = plant(repo, "index.lock")
-    monkeypatch.setattr(target, "LOCK_TIMEOUT_S", 600.0)
+    monkeypatch.setattr(landing_target, "LOCK_TIMEOUT_S", 600.0)
     monkeypatch.setattr(clock, "sleep", lambda _: lock.unlink(missing_ok=True))  # the other git has ended meanwhile
     assert land(repo) == 1
     repo.clean()
@@ -152,12 +153,41 @@ def test_lock_files_in_the_clean_worktree_of_a_dead_lander_do_not_stop_the_next_
     repo.clean()
 
 
-def test_a_lock_file_in_the_remote_leaves_the_queue_and_says_which(tmp_path: Path) -> None:
-    repo = LandingRepo(tmp_path / "repo", 'remote = "origin"')
-    there = tmp_path / "there.git"
+def with_remote(folder: Path) -> tuple[LandingRepo, Path]:
+    """A repository that lands on a remote, and the remote."""
+    repo = LandingRepo(folder / "repo", 'remote = "origin"')
+    there = folder / "there.git"
     repo.git("init", "-q", "--bare", "-b", "main", str(there))
     repo.git("remote", "add", "origin", str(there))
     repo.git("push", "-q", "origin", "main")
+    return repo, there
+
+
+@pytest.mark.parametrize(
+    ("target", "minutes", "landed"), [("main", 0, 1), ("other", 0, 0), ("other", 11, 1)],
+    ids=["of this target", "of another that may live", "of another that is dead"],
+)  # fmt: skip
+def test_a_tree_that_a_killed_git_had_half_made_does_not_stop_the_next_fetch(
+    target: str, minutes: int, landed: int, tmp_path: Path
+) -> None:
+    """Git writes a HEAD of zeros first, and the commit a moment later; a fetch and a gc trip over that HEAD."""
+    repo, there = with_remote(tmp_path)
+    repo.change("a", a="1\n")
+    repo.git("clone", "-q", str(there), str(tmp_path / "clone"))
+    repo.git("commit", "-q", "--allow-empty", "-m", "from elsewhere", cwd=tmp_path / "clone")
+    repo.git("push", "-q", "origin", "HEAD:main", cwd=tmp_path / "clone")
+    half = tmp_path / "dibs-land-x" / "repo"
+    repo.git("worktree", "add", "-q", "--detach", "--lock", "--reason", f"dibs land: {target}, turn 1", str(half))
+    (repo.folder / ".git/worktrees/repo/HEAD").write_text("0" * 40 + "\n")
+    made = half.joinpath(".git").stat().st_mtime - 60 * minutes
+    os.utime(half / ".git", (made, made))
+    assert "bad object worktrees/repo/HEAD" in repo.run("land", "a").stderr or landed
+    assert repo.states() == {"a": "landed" if landed else "queued"}
+    assert half.exists() is not bool(landed)
+
+
+def test_a_lock_file_in_the_remote_leaves_the_queue_and_says_which(tmp_path: Path) -> None:
+    repo, there = with_remote(tmp_path)
     repo.change("a", a="1\n")
     (there / "refs/heads/main.lock").touch()
     before = repo.main()

@@ -12,6 +12,7 @@ import pytest
 
 from dibs.ledger import ledger_files, state
 from dibs.ledger.ledger_files import Seen
+from dibs.machine import processes
 
 ODD = [
     "plain", "tab\there", "line\nbreak", "back\\slash", "\\n", "\\t", "\\\\n", "\\", "täst 日本", "\udc80bytes", "",
@@ -262,3 +263,19 @@ def test_the_look_of_a_read_is_the_line_that_any_other_look_leaves(tmp_path: Pat
     assert [state.look_line(state.stamp(5, 7), "c1", "1:2:3:4", "a b")] == [
         tuple(row) for row in ledger_files.load(str(tmp_path))[0]
     ]
+
+
+def test_agents_of_one_client_are_one_look_at_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[object] = []
+
+    def alive(process: list[object]) -> bool:
+        looks.append(process)
+        return process == ["here", 1, 1]
+
+    monkeypatch.setattr(processes, "alive", alive)
+    for agent, client in (("a", 1), ("a/child", 1), ("b", 2), ("c", 2)):
+        ledger_files.heard(str(tmp_path), agent, ["here", client, 1])
+    ledger_files.heard(str(tmp_path), "nobody's")
+    (tmp_path / "alive" / "torn").write_bytes(b"[1,")
+    assert ledger_files.gone(str(tmp_path), ["a", "a/child", "b", "c", "nobody's", "torn", "never"]) == ["b", "c"]
+    assert looks == [["here", 1, 1], ["here", 2, 1]]

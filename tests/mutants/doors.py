@@ -24,7 +24,7 @@ ROWS = (
     ("token_for", "drop operand #2",
      "tests/server/test_far.py::test_a_credential_of_the_environment_goes_to_no_server_that_only_the_config_names"),
     # a server of another workspace is none of ours
-    ("SocketLink.run", "never operand Invalid",
+    ("SocketLink.attempt", "never operand Invalid",
      "tests/interfaces/serve/test_process.py::test_a_copy_of_a_served_workspace_asks_its_own_store_and_doctor_says_that_it_is_a_copy"),
     # a command that dibs advises runs nothing else
     ("errors.quoted", "always ifexp replace",

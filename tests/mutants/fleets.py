@@ -27,7 +27,7 @@ ROWS = (
     ("_unseen", "replace tuple beneath comprehension is_present -> $0.0",
      "tests/guards/test_two_agents.py::test_once_found"),
     ("owes", "drop operand #2",
-     "tests/operations/guards/test_ledger.py::test_such_a_look_is_owed_by_every_open_call_while_another_agent_is_there"),
+     "tests/operations/guards/test_ledger.py::test_such_a_look_is_owed_by_every_open_call_while_a_program_of_another_agent_runs"),
     ("_first_fit", "drop operand #2 beneath if formats",
      f"{FOUND}::test_a_file_that_a_person_makes_where_an_agent_named_a_missing_one_is_not_the_agents"),
     ("Tree._judge", "never assign WHOLE",

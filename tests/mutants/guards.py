@@ -10,6 +10,7 @@ EDITS = "tests/operations/guards/test_edits.py"
 HEADS = "tests/guards/test_hooks_git.py::test_a_script_that_moves_head_is_noticed_and_told"
 OWN = "tests/guards/test_own_work.py"
 LINES = "tests/operations/guards/test_ledger.py"
+RUNNING = f"{OWN}::test_a_quick_program_is_followed_by_a_look_at_the_whole_tree_only_while_another_agents_program_runs"
 RULES = "tests/operations/guards/test_deploys.py"
 SITUATIONS = "tests/guards/test_situations.py"
 SPEECH = "tests/operations/agents/test_speech.py"
@@ -139,9 +140,16 @@ ROWS = (
     ("survey", "drop call _bury",
      f"{OWN}::test_the_successor_of_an_agent_that_was_killed_in_the_middle_of_a_command_is_not_accused"),
     ("is_accompanied", "replace compare _bury -> bool($0.1.1)",
-     f"{OWN}::test_an_agent_alone_pays_for_no_look_at_the_whole_tree_after_a_quick_program"),
-    ("tool_call.after", "never assign is_accompanied",
-     f"{OWN}::test_an_agent_alone_pays_for_no_look_at_the_whole_tree_after_a_quick_program"),
+     f"{OWN}::test_a_program_that_may_still_run_after_its_call_counts_as_running"),
+    ("tool_call.after", "never assign is_accompanied", RUNNING),
+    ("alongside", "drop operand may_write",
+     f"{LINES}::test_a_program_runs_until_its_call_ends_and_may_run_on_for_a_moment_or_for_hours_if_it_was_left"),
+    ("State.is_behind", "replace ifexp full -> $0.0",
+     f"{LINES}::test_a_look_is_due_before_a_command_if_another_agents_program_ended_since_the_last_one"),
+    ("shell_call.before", "drop call look_if_behind",
+     f"{OWN}::test_a_command_begins_with_a_look_at_what_another_agents_program_did_since_the_last_one"),
+    ("caller.begin", "drop call look_if_behind",
+     f"{OWN}::test_a_program_that_ends_while_another_command_is_about_to_begin_is_looked_at_before_that_one_runs"),
     ("attribution.judge", "never operand #1 beneath if content",
      f"{OWN}::test_what_a_clients_formatter_does_to_its_edit_is_the_edits_own"),
     ("_first_fit", "drop operand any", f"{OWN}::test_what_a_clients_formatter_does_to_its_edit_is_the_edits_own"),
@@ -150,8 +158,12 @@ ROWS = (
      f"{WHOSE}::test_a_formatter_brings_no_words_and_drops_hardly_any"),
     ("same_words", "drop operand WORD_SHARE", f"{WHOSE}::test_a_formatter_brings_no_words_and_drops_hardly_any"),
     ("_times", "drop assign ended", f"{OWN}::test_another_program_that_overwrites_a_fresh_edit_is_no_formatter"),
-    ("Tree._note", "never if is_put_aside",
+    ("Tree._note", "never if _is_put_aside",
      f"{OWN}::test_what_a_framework_puts_aside_while_it_commits_and_puts_back_concerns_nobody"),
+    ("Tree._is_put_aside", "replace boolop authors -> True",
+     f"{OWN}::test_what_a_program_wrote_and_staged_is_recorded_also_while_another_agents_git_command_runs"),
+    ("Tree._is_put_aside", "drop operand authors",
+     f"{OWN}::test_what_a_program_wrote_and_staged_is_recorded_also_while_another_agents_git_command_runs"),
     ("Tree._note", "drop operand _may_wait",
      f"{OWN}::test_what_a_git_command_took_away_is_told_before_its_owner_writes_there_again"),
     ("look_at_all", "replace binop _half_done -> $0",

@@ -6,6 +6,7 @@ FAR = "tests/server/test_far.py"
 SERVED = "tests/server/test_served.py"
 NEAR = "tests/server/test_near.py"
 ONCE = f"{NEAR}::test_a_server_that_dies_or_stops_in_mid_request_has_it_done_once_with_the_same_answer"
+DRIVER = "tests/client/test_driver.py"
 LINES = f"{NEAR}::test_a_line_that_is_no_request_is_told_so_and_the_next_one_is_answered"
 
 ROWS = (
@@ -13,10 +14,16 @@ ROWS = (
      "tests/server/test_far.py::test_a_command_under_a_claim_asks_dibs_with_the_credential_and_has_the_claim_s_token"),
     # a request is done once
     ("entry.perform", "always if _credential_refusal", f"{ONCE}[after-KILL-send]"),
-    ("exchanges.once", "replace boolop again touched -> $0.0 and $0.1 and $1", f"{ONCE}[after-KILL-task add]"),
-    ("SocketLink.run", "replace tuple number -> None", f"{ONCE}[after-KILL-release]"),
-    ("FarLink.run", "replace list beneath dict via -> [$0, $1 + $2.0, False]",
+    ("exchanges.once", "replace boolop Continue touched -> $0.0 and $0.1 and $1", f"{ONCE}[after-KILL-task add]"),
+    ("SocketLink.attempt", "replace tuple number -> None", f"{ONCE}[after-KILL-release]"),
+    ("FarLink.attempt", "replace list beneath dict via -> [$0, $1 + $2.0, False]",
      f"{FAR}::test_an_answer_that_is_lost_on_the_way_is_asked_again_and_done_once[after]"),
+    ("carry_on", "replace assign via #1 -> via = call.via",
+     f"{DRIVER}::test_jobs_do_not_run_under_the_name_of_the_request_that_left_them"),
+    ("Driver.after", "never if MAX_ROUNDS",
+     f"{DRIVER}::test_an_operation_that_always_lacks_a_fact_ends_unavailable"),
+    ("Driver.after", "drop assign rounds #1",
+     f"{DRIVER}::test_work_in_parts_may_take_more_attempts_than_rounds"),
     # what nobody got is taken back
     ("SocketLink.recall", "always if",
      f"{NEAR}::test_a_command_that_is_interrupted_while_the_server_is_stopped_leaves_nothing[after]"),

@@ -16,9 +16,9 @@ SWEPT = "tests/interfaces/install/test_swept.py"
 WAITS = "tests/client/test_interrupted_waits.py"
 
 ROWS = (
-    ("taken_by", "drop operand renewed",
+    ("left_by", "drop operand renewed",
      "tests/interfaces/python/test_aio.py::test_a_cancelled_call_gives_back_what_it_took_and_nothing_that_the_agent_had"),
-    ("taken_by", "never ifexp next",
+    ("left_by", "never ifexp next",
      "tests/client/test_interrupted_waits.py::test_an_interrupt_of_a_finish_gives_the_next_task_back_and_the_finished_one_stays[task done]"),
     # what is granted is answered
     ("note_claim", "replace tuple Unavailable -> $0",

@@ -177,7 +177,7 @@ ROWS = (
     # deadlines: the store's answer, and the caller's monotonic clock from before the call
     ("Session.deadline", "replace ifexp wall_ahead -> clock.wall() - clock.since_boot()",
      "tests/interfaces/python/test_clock_skew.py::test_a_claim_lasts_as_long_as_the_store_says_whatever_the_time_of_day_is_here"),
-    ("SocketLink.run", "replace name #2 beneath assign ahead -> clock.wall() - clock.since_boot()",
+    ("SocketLink.attempt", "replace name #2 beneath assign ahead -> clock.wall() - clock.since_boot()",
      "tests/interfaces/python/test_clock_skew.py::test_a_claim_lasts_as_long_as_the_store_says_whatever_the_time_of_day_is_here"),
     ("reach", "drop assign _ahead",
      "tests/interfaces/python/test_clock_skew.py::test_commands_under_a_claim_are_not_ended_by_the_time_of_day"),

@@ -5,7 +5,7 @@ A row quotes no source text, so that it outlives a new name of a variable, a ref
     ("_refuse_tasks", "never if until", …)    ("places._bind", "drop call delete", …)
 
 The first part is the end of a dotted name, as much of it as is unique below src/dibs: a function, a class, or a constant
-of a module or class (`take`, `grants.take`, `Search.find`, `install.MATCHERS`). The second is one change, or several
+of a module or class (`claim`, `grants.claim`, `Search.find`, `install.MATCHERS`). The second is one change, or several
 with ", then " between them:
 
     never TARGET, always TARGET   its condition (or, without one, its value, or itself) is False, or True

@@ -20,7 +20,7 @@ ROWS = (
      f"{INTERRUPTED}::test_an_interrupt_of_a_pull_gives_the_task_back_in_a_process_that_continues"),
     ("pulls.withdraw", "replace call _give_up -> records.delete_waiter($1, $2)",
      f"{INTERRUPTED}::test_an_interrupted_wait_for_a_task_leaves_no_place_and_keeps_no_other_agent_from_it"),
-    ("waiters._withdraw", "drop call beneath expr FOLLOW_UPS",
+    ("waiters.withdraw", "drop call beneath expr FOLLOW_UPS",
      f"{INTERRUPTED}::test_an_interrupted_wait_for_a_task_leaves_no_place_and_keeps_no_other_agent_from_it"),
     # what a look shows, and what a refusal advises
     ("holders.expired", "drop operand until",
@@ -87,7 +87,7 @@ ROWS = (
      "tests/operations/tasks/test_task_waiting.py::test_anothers_is_not_and_neither_is_one_that_is_over"),
     # a task with a verification is finished by that alone, by its holder, who keeps it meanwhile
     ("outcomes._done", "never if exit", f"{VERIFY}::test_a_task_stays_with_its_holder_when_the_command_fails"),
-    ("outcomes._done", "replace argument whole beneath return _to_verify -> {'sha': 1}",
+    ("outcomes._done", "replace argument work beneath return _to_verify -> {**work, 'result': {'sha': 1}}",
      f"{VERIFY}::test_the_command_does_not_run_for_one_that_could_not_finish_the_task"),
     ("_keep_use", "replace attribute keep_use -> lambda *_: 0",
      f"{WORKER}::test_a_command_that_ends_within_a_second_has_true_figures"),
@@ -98,7 +98,7 @@ ROWS = (
      f"{BACKLOG}::test_a_result_for_a_task_that_a_job_calls_off_is_refused_before_its_step"),
     ("additions._adopt", "drop assign going",
      f"{BACKLOG}::test_a_task_that_a_job_calls_off_gets_no_child_and_is_not_planned_again"),
-    ("pulls._next", "drop return again", f"{BACKLOG}::test_many_that_come_after_one_become_ready_in_steps"),
+    ("pulls._next", "drop return Continue", f"{BACKLOG}::test_many_that_come_after_one_become_ready_in_steps"),
     # no transaction does more than a step, whatever a record costs
     ("cancellations._cancel", "never ifexp RECORDS_PER_RUNNING_TASK", f"{BOUNDS}::test_calling_off_many_tasks"),
     # honest limits

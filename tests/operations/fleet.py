@@ -9,7 +9,7 @@ from dibs.canonical import Canonical
 from dibs.client import catalogue
 from dibs.errors import DibsError
 from dibs.ledger.state import SURE
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, Continue, JobsLeft, NeedsFacts, RunCommand, process_name, to_json
 from dibs.operations.core.entry import perform
 from dibs.operations.core.long_jobs import CONTINUE
 from dibs.operations.core.policy import GUARDS, Policy
@@ -133,20 +133,22 @@ class Fleet:
         while True:
             try:
                 answer = verb(lambda tx: perform(tx, call, operation, fields))
-                if isinstance(answer, dict) and "again" in answer:
+                if isinstance(answer, Continue | RunCommand):
                     continue
                 break
-            except Need as need:
+            except NeedsFacts as need:
                 self.needs += 1
                 for name in map(process_name, need.processes):
                     call.facts[name] = name not in self.dead
         if isinstance(answer, DibsError):
             raise declared.hold_refusal(answer)
-        if self.carries_on and isinstance(answer, dict):
-            for job in answer.pop("jobs", ()):
+        if self.carries_on and isinstance(answer, JobsLeft):
+            for job in answer.jobs:
                 while (step := self.internal(agent, CONTINUE, process=process, job=job))["more"]:
                     pass
-                answer.update(step["answer"])
+                answer.answer.update(step["answer"])
+            answer = answer.answer
+        answer = to_json(answer)
         declared.hold(operation, answer, decided=True)
         return answer
 

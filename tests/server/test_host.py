@@ -48,14 +48,16 @@ def test_a_changed_config_counts_from_the_next_request(host: Host) -> None:
     assert host.session().config.policy.guards["on_doubt"] == "allow"
 
 
-def test_a_replaced_database_is_opened_anew_after_one_refusal(host: Host) -> None:
+def test_a_replaced_database_is_opened_anew_by_the_request_that_finds_it(host: Host) -> None:
     claim(host, "ann", "a")
-    path = host.store.address
+    first, path = host.store, host.store.address
     os.rename(path, f"{path}.old")
     with open(f"{path}.old", "rb") as old, open(path, "wb") as new:
         new.write(old.read())
     with pytest.raises(Unavailable) as refused:
-        claim(host, "ann", "b")
+        first.look(lambda _: None)
+    claim(host, "ann", "b")
+    assert host.store is not first
     assert host.reopen_after(refused.value)
     assert not host.reopen_after(Unavailable("something else"))
     assert host.session().store.address == path

@@ -21,9 +21,9 @@ import pytest
 import dibs
 from dibs.client import adaptive_link
 from dibs.client.adaptive_link import CrowdLink
+from dibs.client.driver import StoreLink
 from dibs.client.server_link import SocketLink
 from dibs.client.session import Session
-from dibs.client.store_link import StoreLink
 from dibs.server.host import Host
 from dibs.server.socket_port import SocketPort, _Peer
 from dibs.verify.checker import verify_store
@@ -324,7 +324,7 @@ def test_a_program_alone_stays_at_the_store_and_goes_to_the_server_in_a_crowd(
 
 CROWD = """
 import sys, dibs
-from dibs.client.store_link import StoreLink
+from dibs.client.driver import StoreLink
 ws = dibs.open(sys.argv[1], agent=sys.argv[2])
 ws.session.link = StoreLink()
 print("ready", flush=True)

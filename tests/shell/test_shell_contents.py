@@ -94,6 +94,7 @@ def test_the_content_is_known_where_the_words_say_it(here: str, command: str, te
         "sed -i s/a/b/ f", "while a; do echo b; done > f", "echo a &> f", "rm f", "echo a > f; sed -i s/a/b/ f",
         "for i in 1 2; do echo $i > f; done", "date > f", "echo a | sort > f", "cat <<'E' > f; rm g\nx\nE",
         "echo a |& tee f", "cd nowhere 2>&1 | tee f", "python3 - > f <<'E'\nprint(1)\nE",
+        "cd - > f", "cd - | tee f", "CDPATH=.. cd src > f",
         "echo a > f; echo b > $X", "echo a > f; find . -name f | xargs sed -i s/a/b/",
         # written again under another name, or with the folder that it lies in
         "echo x > f; find . -type f -exec truncate -s 0 {} \\;", "echo x > f; echo y > ./f", "echo x > f; rm -rf .",

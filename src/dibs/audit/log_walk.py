@@ -36,13 +36,13 @@ def events(
             after = event.seq
             if kind_of(event) in wanted:
                 yield read_event(event)
-        if session.progress is not None and after - told >= PROGRESS_EVENTS:
+        if after - told >= PROGRESS_EVENTS:
             told = after
-            session.progress(after - first, through - first)
+            session.door.show_progress(after - first, through - first)
         if len(page) < PAGE_EVENTS:
             break
-    if session.progress is not None and told:
-        session.progress(through - first, through - first)
+    if told:
+        session.door.show_progress(through - first, through - first)
 
 
 def archived(log: LogReader, wanted: Iterable[str]) -> Iterator[LogEvent]:

@@ -12,11 +12,10 @@ from dibs.operations.core.query import Query
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.audit.answers import LogAnswer
     from dibs.audit.events import Filter
     from dibs.audit.report_answers import RunReportAnswer
+    from dibs.audit.requests import LogRequest, RunReportRequest, VerifyRequest
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.verify.answers import VerifyAnswer
@@ -31,42 +30,42 @@ FORMATS = ("json", "md", "html")
 # --- log
 
 
-def wanted(session: Session, fields: dict[str, Any]) -> Filter:
+def wanted(session: Session, request: LogRequest) -> Filter:
     """The events that a request asks for."""
     from dibs.audit import events
     from dibs.operations.agents.lookups import FOUND, NAMED
 
-    since, wall = events.since_of(fields["since"])
-    agent = fields["agent"]
+    since, wall = events.since_of(request["since"])
+    agent = request["agent"]
     if agent:
-        agent = session.run(FOUND, session.identify(None), {"word": fields["agent"]})["id"]
-    words = fields["text"].lower().split()
+        agent = session.run(FOUND, session.identify(None), {"word": request["agent"]})["id"]
+    words = request["text"].lower().split()
     named = session.run(NAMED, session.identify(None), {"words": words})["agents"] if words else []
     return events.Filter(
-        kind=fields["kind"], since=since, wall=wall, agent=agent, paths=fields["path"], words=words,
+        kind=request["kind"], since=since, wall=wall, agent=agent, paths=request["path"], words=words,
         named=[set(agents) for agents in named],
     )  # fmt: skip
 
 
-def _log(session: Session, call: Call, **fields: Any) -> LogAnswer:
+def _log(session: Session, call: Call, request: LogRequest) -> LogAnswer:
     """The last events, or those after a cursor."""
     from dibs.audit import events, expected_archives
     from dibs.client import log_reader
 
-    found, limit = wanted(session, fields), fields["limit"]
+    found, limit = wanted(session, request), request["limit"]
     log = log_reader.LogReader(session, call)
     if call.credential is not None:  # a server holds the whole answer in its memory, for each that asks
         limit = min(limit or MAX_THROUGH_SERVER, MAX_THROUGH_SERVER)
-    if fields["after"] is None:
+    if request["after"] is None:
         # a server's thread, and who reads page by page, is not kept by a log of millions
-        most = events.MOST_LOOKED if call.credential is not None or fields["before"] else 0
-        shown, last, earlier, first = events.last_of(log, found, limit, fields["before"], most)
+        most = events.MOST_LOOKED if call.credential is not None or request["before"] else 0
+        shown, last, earlier, first = events.last_of(log, found, limit, request["before"], most)
         looked = found.since if found.paths or not limit else first - 1
         passed = expected_archives.passed_over(session, call, log, looked, last)
         return {"events": shown, "more": False, "cursor": last, "earlier": earlier, "first": first, **passed}
-    if fields["before"]:
+    if request["before"]:
         raise Invalid("before: reads backwards, and --after forwards: one of them", field="before")
-    found.since = max(found.since, fields["after"])
+    found.since = max(found.since, request["after"])
     shown, last, more = events.page_of(log, found.since, found, limit)
     passed = expected_archives.passed_over(session, call, log, found.since, last)
     return {"events": shown, "more": more, "cursor": last, "earlier": False, "first": 0, **passed}
@@ -85,29 +84,29 @@ def head_of(text: str) -> tuple[int, str] | None:
     return int(seq), link
 
 
-def _verify(session: Session, call: Call, head: str = "", live: bool = False) -> VerifyAnswer:
+def _verify(session: Session, call: Call, request: VerifyRequest) -> VerifyAnswer:
     """What an independent check of the record finds."""
     from dibs.audit import expected_archives
     from dibs.verify.checker import verify_store
 
-    named = None if live else expected_archives.expected(session, call)
-    return verify_store(session.store, head_of(head), session.progress, named).as_json()
+    named = None if request["live"] else expected_archives.expected(session, call)
+    return verify_store(session.store, head_of(request["head"]), session.door.show_progress, named).as_json()
 
 
 # --- run report
 
 
-def _run_report(session: Session, call: Call, run: str = "", format: str = "json", out: str = "") -> RunReportAnswer:
+def _run_report(session: Session, call: Call, request: RunReportRequest) -> RunReportAnswer:
     """What a run did: as values, as a text, or in a file."""
     from dibs.audit import build
 
-    made = build.report(session, call, run)
-    if format == "json" and not out:
+    made = build.report(session, call, request["run"])
+    if request["format"] == "json" and not request["out"]:
         return made
-    text = build.render(made, format)
-    answer: RunReportAnswer = {"run": made["run"], "format": format}
-    if out:
-        answer["file"] = build.write_out(session, out, text)
+    text = build.render(made, request["format"])
+    answer: RunReportAnswer = {"run": made["run"], "format": request["format"]}
+    if request["out"]:
+        answer["file"] = build.write_out(session, request["out"], text)
     else:
         answer["text"] = text
     return answer

@@ -20,7 +20,7 @@ from dibs.operations.core.query import Query
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Final
+    from typing import Final
 
     from dibs.audit.answers import (
         Access,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         MapUseView,
     )
     from dibs.audit.fold import ClaimSpan, Resource
+    from dibs.audit.requests import MapRequest
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.snapshot import ClaimFacts, Snapshot
@@ -177,23 +178,23 @@ def fitted(rows: dict[str, Row], depth: int, most: int) -> tuple[dict[str, Row],
 # --- the query
 
 
-def _map(session: Session, call: Call, **fields: Any) -> MapAnswer:
+def _map(session: Session, call: Call, request: MapRequest) -> MapAnswer:
     """The map: learned in one pass through the log, with what is held now."""
     from dibs.audit import events, log_walk
     from dibs.client.log_reader import LogReader
     from dibs.operations.claims import resources as overlap
     from dibs.operations.oversight.snapshot import READ as SNAPSHOT
 
-    limit = paging.check_limit(fields["limit"])
-    since_seq, since_wall = events.since_of(fields["since"])
+    limit = paging.check_limit(request["limit"])
+    since_seq, since_wall = events.since_of(request["since"])
     facts: Snapshot = session.run(SNAPSHOT, call, {})
     uses = Uses(since_wall)
     log = LogReader(session, call) if since_seq or since_wall else None  # a time that is asked for may be in archives
     start = since_seq or (log_walk.first_since(session, since_wall, facts["events"], log) if since_wall else 0)
     Fold(uses).read_all(log_walk.events(session, uses.kinds, facts["events"], start, log))
     rows = uses.rows
-    if fields["path"]:
-        wanted = overlap.normal(fields["path"])
+    if request["path"]:
+        wanted = overlap.normal(request["path"])
         texts = set(overlap.shown(wanted))
         rows = {
             name: row
@@ -201,10 +202,10 @@ def _map(session: Session, call: Call, **fields: Any) -> MapAnswer:
             if name in texts
             or (row.kind not in {"state", "event"} and overlap.any_overlap([(row.kind, _text(name), "")], wanted))
         }
-    rows, depth = fitted(rows, fields["depth"], fields["rows"])
+    rows, depth = fitted(rows, request["depth"], request["rows"])
     held = _held(facts["claims"], depth)
     names = _names(session, call, rows, facts)
-    page = paging.listed([rows[name] for name in sorted(rows)], lambda row: str(row.name), limit, fields["after"])
+    page = paging.listed([rows[name] for name in sorted(rows)], lambda row: str(row.name), limit, request["after"])
     return {
         "resources": [_shown(session, row, held, names) for row in page.records],
         "agents": _agents(rows, names),

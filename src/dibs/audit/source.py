@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ReportTimeline,
         RunReportAnswer,
     )
+    from dibs.audit.requests import RunReadRequest
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.runs.answers import GateView, RunMemberDetail, Usage
@@ -77,9 +78,9 @@ MAX_RESOURCES = 100  # listed one by one
 MAX_AGENT_TASKS = 100  # ids of an agent's finished tasks
 
 
-def _read(tx: Transaction, call: Call, run: str = "", facts: dict[str, str] | None = None) -> RunSnapshot:
+def _read(tx: Transaction, call: Call, request: RunReadRequest) -> RunSnapshot:
     """All records that belong to a run, in one snapshot."""
-    record = runs.chosen(tx, run, reading=True)
+    record = runs.chosen(tx, request["run"], reading=True)
     name = record["run"]
     found = list(run_views.tasks(tx, name))
     counted = run_views.counted(found)
@@ -91,7 +92,7 @@ def _read(tx: Transaction, call: Call, run: str = "", facts: dict[str, str] | No
         "agents": run_views.with_states(tx, call, members, counted),
         "errors": run_views.notes(tx, name, runs.ERROR),
         "warnings": run_views.notes(tx, name, runs.WARNING),
-        "gates": quality_gates.check(tx, call, record, times, facts or {}),
+        "gates": quality_gates.check(tx, call, record, times, request["facts"] or {}),
         "movers": [{"agent": by} for by in dict.fromkeys([by for _, _, by in record["phases"]])],
         "now": record["ended"] if ended else tx.now, "last": tx.tail().seq,
     }  # fmt: skip

@@ -41,10 +41,10 @@ from dibs.operations.core.query import Query
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
 
     from dibs.audit.answers import StatsAnswer, StatsContentionView, StatsView
     from dibs.audit.fold import ClaimSpan, Resource, Span, TaskSpan
+    from dibs.audit.requests import StatsRequest
     from dibs.client.session import Session
     from dibs.operations.claims.events import ClaimRefused
     from dibs.operations.core.call import Call
@@ -331,21 +331,21 @@ def _p95(samples: list[int]) -> float | None:
 # --- the query
 
 
-def _stats(session: Session, call: Call, **fields: Any) -> StatsAnswer:
+def _stats(session: Session, call: Call, request: StatsRequest) -> StatsAnswer:
     """The figures of a window, from one pass through its part of the log."""
     from dibs.audit import events as log_events
     from dibs.audit import log_walk
     from dibs.client.log_reader import LogReader
 
-    limit = paging.check_limit(fields["limit"])
+    limit = paging.check_limit(request["limit"])
     head = session.store.head()
     wall = clock.store_wall()
-    seq, since = log_events.since_of(fields["since"] or SINCE)
+    seq, since = log_events.since_of(request["since"] or SINCE)
     log = LogReader(session, call)
     if not since:  # an event's number; 0 is the beginning of the log
         found = log.events(max(0, seq - 1), 1)
         since = found[0].wall if found else wall if seq else wall - DAY
-    figures = Figures(since, wall, fields["buckets"] or BUCKETS)
+    figures = Figures(since, wall, request["buckets"] or BUCKETS)
     back = max(DAY, 2 * session.config.policy.max_life)  # no live claim, and no attempt, is older than that
     start = log_walk.first_since(session, since - back, head.seq, log)
     fold = Fold(figures)
@@ -356,7 +356,7 @@ def _stats(session: Session, call: Call, **fields: Any) -> StatsAnswer:
     fold.close(head.now, max(wall, since))
     figures.events = head.seq - log_walk.first_since(session, since, head.seq, log)
     figures.sort(_kinds(session, figures))
-    return _answer(session, call, figures, limit, fields["after"])
+    return _answer(session, call, figures, limit, request["after"])
 
 
 def _kinds(session: Session, figures: Figures) -> dict[str, str]:

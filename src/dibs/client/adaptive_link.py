@@ -8,7 +8,7 @@ tells how many requests it decided together, and when that is mostly one, the pr
 
 from __future__ import annotations
 
-from dibs.client.store_link import StoreLink
+from dibs.client.driver import StoreLink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,26 +36,26 @@ class CrowdLink:
         self._count = self._company = 0
         self._queued = -1  # what the store counted at the last look
 
-    def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
-        """One operation, to its end; see `StoreLink`."""
+    def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+        """Let it be decided once; see `Link`."""
         if not operation.writes:
-            return self._direct.run(session, operation, call, fields)
+            return self._direct.attempt(session, operation, call, fields)
         if self._through:
             assert self._socket is not None
             try:
-                return self._socket.run(session, operation, call, fields)
+                return self._socket.attempt(session, operation, call, fields)
             finally:
                 self._after_server(self._socket.group)
         try:
-            return self._direct.run(session, operation, call, fields)
+            return self._direct.attempt(session, operation, call, fields)
         finally:
             self._count += 1
             if self._count >= LOOK_EVERY:
                 self._look(session)
 
-    def recall(self, session: Session, call: Call, waiter: str) -> bool:
+    def recall(self, session: Session, call: Call) -> bool:
         """Take back the request that is under way; False if there is none."""
-        return self._socket is not None and self._socket.recall(session, call, waiter)
+        return self._socket is not None and self._socket.recall(session, call)
 
     def close(self) -> None:
         """Close the connections to a server."""

@@ -36,13 +36,15 @@ def save(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]
 def _unfinished(session: Session, top: str, held: list[list[str]]) -> list[str]:
     """The files of a claim that git does not have as they are: those it names, and unfinished work below what it names.
 
-    What nobody is known to have changed below a directory is not looked at.
+    What an agent's last program wrote may not be known yet.
     """
     from dibs.ledger import working_tree
 
     tree = working_tree.at(top, session.place)
     named = [one[1] for one in held if one[0] == "file"]
     wider = [one for one in held if one[0] in {"tree", "glob"}]
+    if wider and session.place.common:
+        tree.look_at_all()
     below = [path for path in tree.state.owned() if any(resources.covers(one, ["file", path]) for one in wider)]
     paths = dict.fromkeys([*named, *below])
     return [path for path in paths if contents.read(f"{top}/{path}")[0] != tree.index.blob(path)]

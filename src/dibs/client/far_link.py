@@ -31,8 +31,8 @@ class FarLink:
         self._idle: list[list[Any]] = []  # names of lines of requests, [id, last number]: one for each thread at once
         self._pid = os.getpid()
 
-    def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
-        """One operation, to its end; see `StoreLink`."""
+    def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+        """Let it be decided once; see `Link`."""
         store: FarStore = session.store  # type: ignore[assignment] # this link is made for such a store
         message = {"op": operation.name, "call": self._call(call), "fields": fields}
         if not operation.writes:
@@ -68,14 +68,14 @@ class FarLink:
             return False
         return operation.whole and not any(field.kind == "file" for field in operation.fields)
 
-    def recall(self, session: Session, call: Call, waiter: str) -> bool:
+    def recall(self, session: Session, call: Call) -> bool:
         """Take back the request that is under way; False if there is none."""
         via = call.via
         if via is None:
             return False
         from copy import copy
 
-        fields = {"connection": via[0], "number": via[1], "waiter": waiter, "kept": bool(call.request)}
+        fields = {"connection": via[0], "number": via[1], "waiter": call.waiter, "kept": bool(call.request)}
         mine = copy(call)
         mine.via, mine.request = None, ""
         store: FarStore = session.store  # type: ignore[assignment]

@@ -35,8 +35,9 @@ def identify_local(
     `client` is the agent's process where the door knows it; without it, the call comes from a shell or a script.
     """
     environ = caller.environ()
-    variable = next((name for name in SESSION_VARIABLES if environ.get(name)), "")
-    session = environ.get(SHELL_OF) or environ.get(variable, "")
+    given = {name: environ[name] for name in SESSION_VARIABLES if name in environ}
+    variable = next((name for name, value in given.items() if value), "")
+    session = environ.get(SHELL_OF) or given.get(variable, "")
     own = environ.get("DIBS_AGENT", "")
     named = agent or own or session
     how = "--as" if agent else "DIBS_AGENT" if own else variable
@@ -46,7 +47,7 @@ def identify_local(
     if typed and own and client is not None and processes.variable_of(client, "DIBS_AGENT") == own:
         session = own  # the client was started with that name for its agent
     kinds = [name for process, name in chain if name in PROCESS_NAMES and process == client]
-    kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in environ]
+    kinds += [SESSION_VARIABLES[name] for name in given]
     return Call(
         policy,
         agent=named,

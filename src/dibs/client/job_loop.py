@@ -1,4 +1,4 @@
-"""Carrying on: an answer names jobs that take more than one transaction; this loops until they are done.
+"""Carrying on: an outcome names jobs that take more than one transaction; this loops until they are done.
 
 The steps are decided in operations/core/long_jobs.py. Between two steps this sleeps for a moment, so that the callers
 who wait for the store come first. Interrupted or killed here, the job stays and another process continues it.
@@ -11,22 +11,23 @@ from dibs.operations.core.long_jobs import CONTINUE, MIN_RECORDS_PER_STEP, RECOR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Answer, Call, JobsLeft
 
 PAUSE_S = 0.005  # between two steps: longer than others need to enter
 LONG_MS = 50  # a step that took longer is followed by a smaller one: others wait for it
 TELL_EVERY_MS = 1_000
 
 
-def carry_on(session: Session, call: Call, answer: dict[str, Any]) -> None:
-    """Finish the jobs that an answer names, and add to it what they say. Tells a person how far it is."""
-    request, call.request = call.request, ""  # it belongs to the operation that left the jobs
+def carry_on(session: Session, call: Call, outcome: JobsLeft) -> Answer:
+    """Finish the jobs of an outcome; returns its answer with what they add. Tells a person how far it is."""
+    answer: Answer = outcome.answer
+    # both belong to the operation that left the jobs
+    request, call.request = call.request, ""
+    via, call.via = call.via, None
     told, room = clock.since_boot(), RECORDS_PER_STEP
     try:
-        for job in answer.pop("jobs"):
+        for job in outcome.jobs:
             while True:
                 began = clock.since_boot()
                 step = session.run(CONTINUE, call, {"job": job, "room": room})
@@ -38,9 +39,10 @@ def carry_on(session: Session, call: Call, answer: dict[str, Any]) -> None:
                 if not step["more"]:
                     answer.update(step["answer"])
                     break
-                if session.announce is not None and clock.since_boot() - told >= TELL_EVERY_MS:
+                if clock.since_boot() - told >= TELL_EVERY_MS:
                     told = clock.since_boot()
-                    session.announce(f"{step['done']} done so far")
+                    session.door.announce(f"{step['done']} done so far")
                 clock.sleep(PAUSE_S)
+        return answer
     finally:
-        call.request = request
+        call.request, call.via = request, via

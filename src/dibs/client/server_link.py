@@ -44,11 +44,10 @@ import os
 
 from dibs import jsontext
 from dibs.client import wire
-from dibs.client.session import FACT_ROUNDS, look_up
+from dibs.client.driver import Driver, StoreLink
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.machine import clock
 from dibs.operations.core import index
-from dibs.operations.core.call import Need
 from dibs.workspace import serve_file
 
 TYPE_CHECKING = False
@@ -119,28 +118,19 @@ class SocketLink:
 
     def __init__(self, local: str, direct: Link | None = None) -> None:
         self._local = local
-        self._direct = direct
+        self.direct = direct or StoreLink()
         self._idle: list[Connection] = []  # threads take one each: a list's pop and append are atomic
         self._path = ""
         self._not_before = 0  # by the monotonic clock: when the server is tried again after a failure
         self._is_foreign = False  # the server there is another workspace's
         self.group = 0  # how many requests the server decided together with the last one; 0 if no server did
 
-    @property
-    def direct(self) -> Link:
-        """The link to the store itself."""
-        if self._direct is None:
-            from dibs.client.store_link import StoreLink
-
-            self._direct = StoreLink()
-        return self._direct
-
-    def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
-        """One operation, to its end; see `StoreLink`."""
+    def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+        """Let a server decide it, or the store itself; see `Link`."""
         connection = self._connection() if operation.writes and is_known(operation.name) else None
         self.group = 0
         if connection is None:
-            return self.direct.run(session, operation, call, fields)
+            return self.direct.attempt(session, operation, call, fields)
         connection.number += 1
         message = {
             "n": connection.number, "op": operation.name, "top": session.place.top, "via": connection.id,
@@ -150,7 +140,7 @@ class SocketLink:
         line = jsontext.encode(message).encode() + b"\n"
         if len(line) > MAX_LINE:
             self._idle.append(connection)
-            return self.direct.run(session, operation, call, fields)
+            return self.direct.attempt(session, operation, call, fields)
         call.via = connection.id, connection.number, True
         sent = clock.since_boot()
         try:
@@ -177,10 +167,10 @@ class SocketLink:
         if isinstance(result, Invalid) and result.fields.get("field") == TOP:  # decided nothing: it is not ours
             self._is_foreign = True
             self.close()
-            return self.direct.run(session, operation, call, fields)
+            return self.direct.attempt(session, operation, call, fields)
         return result
 
-    def recall(self, session: Session, call: Call, waiter: str) -> bool:
+    def recall(self, session: Session, call: Call) -> bool:
         """Take back the request that is under way; False if there is none."""
         via = call.via
         if via is None:
@@ -189,11 +179,11 @@ class SocketLink:
 
         from dibs.operations.claims.recalls import RECALL
 
-        fields = {"connection": via[0], "number": via[1], "waiter": waiter, "kept": bool(call.request)}
+        fields = {"connection": via[0], "number": via[1], "waiter": call.waiter, "kept": bool(call.request)}
         mine = copy(call)
         mine.via, mine.request = None, ""
         try:
-            _run_with_facts(self.direct, session, RECALL, mine, fields)
+            Driver(RECALL, mine, fields).run(session, self.direct)
         except DibsError:
             pass
         call.via = None  # now, not before: it may be interrupted once more
@@ -235,7 +225,7 @@ class SocketLink:
             raise Unavailable(message, unknown=True)
         call.decided = None
         try:
-            result = _run_with_facts(self.direct, session, operation, call, fields)
+            result = Driver(operation, call, fields).run(session, self.direct)
         except DibsError:
             call.via = None
             raise
@@ -250,13 +240,3 @@ class SocketLink:
 def is_known(name: str) -> bool:
     """Does a server find that operation by its name? A server's own ones it does not."""
     return name in index.FILES or name in index.INTERNAL
-
-
-def _run_with_facts(link: Link, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
-    """The answer of a request that keeps its name while facts are looked up."""
-    for _ in range(FACT_ROUNDS):
-        try:
-            return link.run(session, operation, call, fields)
-        except Need as need:
-            look_up(call, need)
-    raise Unavailable(Need.UNSETTLED)

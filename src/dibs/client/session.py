@@ -1,11 +1,11 @@
 """A session: one caller in one workspace. It finds the workspace, opens its store, looks up facts, runs operations.
 
-Shared by the CLI, the Python API, the hooks and the server. It decides nothing: where an operation needs a fact, it
-looks and runs it again; where an answer says "wait", it waits and asks again.
+Shared by the CLI, the Python API, the hooks and the server. It decides nothing: driver.py runs an operation until it is
+decided; where that is "wait", wait_loop.py waits and runs it again.
 
 A request has two halves. The caller's half is here: what only the caller's machine knows (rules, processes, commands).
-The store's half is a link: store_link.py asks the store itself; server_link.py asks a server, which has the store and
-does the same there. Both give the same answers.
+The store's half is a link: `StoreLink` (driver.py) asks the store itself; server_link.py asks a server, which has the
+store and does the same there. Both give the same answers.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import os
 import sys
 
 from dibs.client.identity import identify_local
-from dibs.errors import DibsError, Invalid, InvalidSyntax, Unavailable
+from dibs.errors import DibsError, Invalid, InvalidSyntax, Moved, Unavailable
 from dibs.machine import caller, clock, processes
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, RunCommand
 from dibs.workspace import config, location
 from dibs.workspace.paths import Paths
 
@@ -25,16 +25,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
-    from dibs.operations.core.declare import Operation
-    from dibs.stores.seam import Store
+    from dibs.client.driver import Driver
+    from dibs.errors import Stale
+    from dibs.operations.core.call import Answer, Command
+    from dibs.operations.core.declare import Around, Operation
+    from dibs.stores.seam import Json, Store
 
     class Link(Protocol):
         """The store's half of a request, wherever it is done."""
 
-        def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
-            """One operation, to its end: see `StoreLink`."""
+        def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Json:
+            """Let the operation be decided once: its outcome, a refusal as a value. Raises what the driver mends."""
 
-        def recall(self, session: Session, call: Call, waiter: str) -> bool:
+        def recall(self, session: Session, call: Call) -> bool:
             """Take back what an interrupted call sent and never got an answer to; False if there is nothing such."""
 
         def close(self) -> None:
@@ -50,10 +53,36 @@ if TYPE_CHECKING:
         def config(self, place: location.Place) -> config.Config:
             """The settings of a working tree."""
 
+        def reopen_after(self, error: BaseException) -> bool:
+            """Was the store moved or replaced? Then `store` is the new one."""
 
-FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
+
 STORE_TIMEOUT_S = 5.0
 FAR = ("https://", "http://")  # the URL of a store that a server elsewhere has begins with one of these
+
+
+class Door:
+    """What a door does for its sessions: the floors above a session, as it sees them. A hook's does nothing of it."""
+
+    __slots__ = ()
+
+    def run_command(self, _: Session, __: Call, ___: dict[str, Any], command: Command, /) -> dict[str, Any]:
+        """Run a command that an operation asks for; the request with its result."""
+        raise Invalid(f"{command['field']}: no command is run from here", field=command["field"])
+
+    def run_around(self, name: Around, session: Session, call: Call, fields: dict[str, Any]) -> Answer:
+        """Run an operation as a part of more (`Operation.around`)."""
+        raise NotImplementedError
+
+    def announce(self, text: str) -> None:
+        """Tell a person that a long operation runs."""
+
+    def show_progress(self, done: int, total: int) -> None:
+        """Tell a person how many events of a log are read."""
+
+    def prove_guards(self, _: Session, /) -> list[Json] | None:
+        """Try the guards, for `check`; None where nobody may try them."""
+        return None
 
 
 class Session:
@@ -69,6 +98,7 @@ class Session:
         place: location.Place | None = None,
         missing: str = "wait",
         shared: Shared | None = None,
+        door: Door | None = None,
     ) -> None:
         self.cwd = cwd
         self._missing = missing  # what to do while a local Redis server is started (stores/opening.py)
@@ -109,12 +139,7 @@ class Session:
         self.interrupt: BaseException | None = None  # what the handler of a signal raised; a wait raises it again
         self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
         self._chain: list[tuple[list[Any], str]] | None = None  # the processes above this one
-        # Functions of the floors above, which a door attaches:
-        self.run_command: Callable[..., dict[str, Any]] | None = None  # a command that an operation asks for
-        self.around: Callable[[str], Callable[..., Any]] | None = None  # what runs an operation as a part of more
-        self.progress: Callable[[int, int], None] | None = None  # tells a person how much of how much is done
-        self.prove_guards: Callable[[Session], Any] | None = None  # for `check`
-        self.announce: Callable[[str], None] | None = None  # tells a person that a long operation runs
+        self.door = door if door is not None else Door()
 
     def reread(self) -> str:
         """Reload the config, in a long-running process. Returns why it cannot be read; then the former one counts.
@@ -162,7 +187,7 @@ class Session:
 
                 self._link = FarLink()
             else:
-                from dibs.client.store_link import StoreLink
+                from dibs.client.driver import StoreLink
 
                 self._link = StoreLink()
         return self._link
@@ -171,10 +196,23 @@ class Session:
     def link(self, link: Link) -> None:
         self._link = link
 
-    @property
-    def is_shared(self) -> bool:
-        """Does this session use the store of a server, together with its other callers?"""
-        return self._shared is not None
+    def follow(self, error: Stale) -> bool:
+        """Continue at the store that the workspace was moved to; finishes a move that was cut short.
+
+        False if this machine does not know that store. One of a server's callers must not close its store: the server
+        opens the other one.
+        """
+        if self._shared is not None:
+            if not self._shared.reopen_after(error):
+                return False
+            self._store = self._shared.store
+            return True
+        from dibs.client import store_move
+
+        if not isinstance(error, Moved) or not store_move.follow(self, error):
+            return False
+        self.close()
+        return True
 
     def use(self, store: Store) -> None:
         """Use this store from now on; the caller has opened it."""
@@ -226,10 +264,10 @@ class Session:
                 from dibs.operations.core.entry import caller_of
 
                 self.run(caller_of(operation), call, {})
-            return operation.body(self, call, **operation.checked(fields))
+            request = operation.checked(fields)
+            return operation.body(self, call, request) if request else operation.body(self, call)
         if operation.around:
-            assert self.around is not None, "interfaces/session_hooks.py attaches what stands above a session"
-            return self.around(operation.around)(self, call, fields)
+            return self.door.run_around(operation.around, self, call, fields)
         if operation.beforehand:
             from dibs.client import steps
 
@@ -252,28 +290,24 @@ class Session:
             from dibs.workspace import rules_file
 
             call.rules = rules_file.digest(self.place)
-        for _ in range(FACT_ROUNDS):
-            try:
-                result = self.link.run(self, operation, call, fields)
-            except Need as need:
-                look_up(call, need)
-                continue
-            if isinstance(result, DibsError):
-                raise result
-            if operation.boots and self._shared is None and self.config.server["start"] == "auto" and not self.is_far:
-                from dibs.workspace import auto_serve
+        from dibs.client.driver import Driver
 
-                auto_serve.start(self.place)
-            if type(result) is dict and "again" in result:  # a command has to run before the rest
-                return self.run(operation, call, self._after_command(call, fields, result["again"]))
-            return result
-        raise Unavailable(Need.UNSETTLED)
+        driver = Driver(operation, call, fields)
+        outcome = self.conclude(driver, driver.run(self, self.link))
+        if operation.boots and self._shared is None and self.config.server["start"] == "auto" and not self.is_far:
+            from dibs.workspace import auto_serve
 
-    def _after_command(self, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-        """The request, with the result of the command that the operation asks for."""
-        if self.run_command is None:
-            raise Invalid(f"{asked['field']}: no command is run from here", field=asked["field"])
-        return self.run_command(self, call, fields, asked)
+            auto_serve.start(self.place)
+        return outcome
+
+    def conclude(self, driver: Driver, outcome: Json) -> Json:
+        """The outcome, once the commands have run that the operation asks for; a refusal is raised."""
+        while isinstance(outcome, RunCommand):
+            driver.fields = self.door.run_command(self, driver.call, driver.fields, outcome.command)
+            outcome = driver.run(self, self.link)
+        if isinstance(outcome, DibsError):
+            raise outcome
+        return outcome
 
     def run_waiting(
         self,
@@ -308,12 +342,6 @@ class Session:
         from dibs.client import catalogue
 
         return catalogue.operation(name)
-
-
-def look_up(call: Call, need: Need) -> None:
-    """Look at the processes that an operation needs to know of; the call carries what was found."""
-    for process in need.processes:
-        call.facts[process_name(process)] = processes.alive(process)
 
 
 def _make_local(local: str) -> bool:

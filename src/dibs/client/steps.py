@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Answer, Call
+    from dibs.operations.core.declare import Afterwards, Beforehand
+
+    Fields = dict[str, Any]
 
 
-def _look_for_trouble(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+def _look_for_trouble(session: Session, call: Call, fields: Fields) -> Fields:
     """What is shown is what is true now: an alert whose cause is gone is cleared first."""
     from dibs.client.upkeep import rounds
 
@@ -26,19 +29,19 @@ def _look_for_trouble(session: Session, call: Call, fields: dict[str, Any]) -> d
     return fields
 
 
-def _evidence(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+def _evidence(session: Session, result: Answer) -> Answer:
     from dibs.client import evidence
 
     return evidence.complete(session, result)
 
 
-def _archive_old_events(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+def _archive_old_events(session: Session, result: Answer) -> Answer:
     from dibs.client.upkeep import log_upkeep
 
     return log_upkeep.complete(session, result)
 
 
-def _usage(_: Session, result: dict[str, Any]) -> dict[str, Any]:
+def _usage(_: Session, result: Answer) -> Answer:
     """What the processes of this machine's agents use, if that was asked for."""
     if not result.pop("usage", False):
         return result
@@ -47,7 +50,7 @@ def _usage(_: Session, result: dict[str, Any]) -> dict[str, Any]:
     return agent_usage.complete(result)
 
 
-def _save_contents(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+def _save_contents(session: Session, call: Call, fields: Fields) -> Fields:
     """Before claims end: what their files contain is noted, or saved if they are taken away by force."""
     if not fields.get("force"):
         if session.short_lived and os.path.exists(f"{session.place.private}/live"):
@@ -60,7 +63,7 @@ def _save_contents(session: Session, call: Call, fields: dict[str, Any]) -> dict
     return content_backup.save(session, call, fields)
 
 
-def _pin_contents(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+def _pin_contents(session: Session, result: Answer) -> Answer:
     if result.get("kept"):
         from dibs.client import content_backup
 
@@ -68,7 +71,7 @@ def _pin_contents(session: Session, result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _beliefs(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+def _beliefs(session: Session, call: Call, fields: Fields) -> Fields:
     """What a shell's environment and the agent's memory files make it believe; a program says itself what it is."""
     if not call.typed:
         return fields
@@ -79,20 +82,20 @@ def _beliefs(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, 
     return {**fields, **env_beliefs.fields(own=own), "files": memory_files.digests(memory_files.load(session))}
 
 
-def _make_secret(session: Session, _: Call, fields: dict[str, Any]) -> dict[str, Any]:
+def _make_secret(session: Session, _: Call, fields: Fields) -> Fields:
     """A credential's secret is made here and kept until the answer; the store is told its hash only."""
     from dibs.client import secrets
 
     return {**fields, "hash": secrets.new(session)}
 
 
-def _show_secret(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+def _show_secret(session: Session, result: Answer) -> Answer:
     from dibs.client import secrets
 
     return secrets.shown(session, result)
 
 
-def _note_claim(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+def _note_claim(session: Session, result: Answer) -> Answer:
     """A claim is noted, so that its files are known as they were before it (`dibs undo`).
 
     A program that claims thousands of times a minute notes them only where a ledger was begun.
@@ -109,30 +112,44 @@ def notes_claims(session: Session) -> bool:
     return session.short_lived or os.path.exists(f"{session.place.private}/live")
 
 
-def _still_running(_: Session, result: dict[str, Any]) -> dict[str, Any]:
+def _still_running(_: Session, result: Answer) -> Answer:
     from dibs.client import still_running
 
     return still_running.complete(result)
 
 
-def _local_detail(name: str) -> Callable[[Session, dict[str, Any]], dict[str, Any]]:
-    def complete(session: Session, result: dict[str, Any]) -> dict[str, Any]:
-        from dibs.client import local_details
+def _briefing(session: Session, result: Answer) -> Answer:
+    from dibs.client import local_details
 
-        found: dict[str, Any] = getattr(local_details, name)(session, result)
-        return found
-
-    return complete
+    return local_details.briefing(session, result)
 
 
-def _landing_home(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+def _rules_text(session: Session, result: Answer) -> Answer:
+    from dibs.client import local_details
+
+    return local_details.rules_text(session, result)
+
+
+def _scratch_folder(session: Session, result: Answer) -> Answer:
+    from dibs.client import local_details
+
+    return local_details.scratch_folder(session, result)
+
+
+def _warnings(session: Session, result: Answer) -> Answer:
+    from dibs.client import local_details
+
+    return local_details.with_warnings(session, result)
+
+
+def _landing_home(session: Session, call: Call, fields: Fields) -> Fields:
     """The branch that is landed on, and the clone in which the landing's commit is for certain."""
     from dibs.client.landing_settings import home_of
 
     return {**_landing_branch(session, call, fields), "home": home_of(session)}
 
 
-def _landing_branch(session: Session, _: Call, fields: dict[str, Any]) -> dict[str, Any]:
+def _landing_branch(session: Session, _: Call, fields: Fields) -> Fields:
     """The branch that is landed on, where the caller names none: only the repository knows it."""
     if fields.get("onto") or not session.place.common:
         return fields
@@ -141,7 +158,7 @@ def _landing_branch(session: Session, _: Call, fields: dict[str, Any]) -> dict[s
     return {**fields, "onto": target_of(session)}
 
 
-BEFOREHAND = {
+BEFOREHAND: dict[Beforehand, Callable[[Session, Call, Fields], Fields]] = {
     "landing branch": _landing_branch,
     "landing home": _landing_home,
     "look for trouble": _look_for_trouble,
@@ -149,7 +166,7 @@ BEFOREHAND = {
     "beliefs": _beliefs,
     "make a secret": _make_secret,
 }
-AFTERWARDS = {
+AFTERWARDS: dict[Afterwards, Callable[[Session, Answer], Answer]] = {
     "archive old events": _archive_old_events,
     "evidence": _evidence,
     "usage": _usage,
@@ -157,8 +174,8 @@ AFTERWARDS = {
     "note claim": _note_claim,
     "show the secret": _show_secret,
     "still running": _still_running,
-    "briefing": _local_detail("briefing"),
-    "rules text": _local_detail("rules_text"),
-    "scratch folder": _local_detail("scratch_folder"),
-    "warnings": _local_detail("with_warnings"),
+    "briefing": _briefing,
+    "rules text": _rules_text,
+    "scratch folder": _scratch_folder,
+    "warnings": _warnings,
 }

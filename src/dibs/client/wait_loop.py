@@ -10,6 +10,7 @@ from dibs.client.upkeep import rounds
 from dibs.errors import DibsError, Unauthorized, Unreachable
 from dibs.machine import clock
 from dibs.operations.claims import endings
+from dibs.operations.core.call import Wait, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,19 +32,18 @@ def run(
     on_wait: Callable[[dict[str, Any]], None] | None = None,
 ) -> Any:
     """Run an operation that may have to wait, until it is granted, refused, or times out."""
-    place: list[str] = []  # the id of the place in the queue, once an answer has named it
-    call.decided = None
+    call.decided, call.waiter = None, ""
     try:
-        return _wait_for(session, operation, call, fields, on_wait, place)
+        return _wait_for(session, operation, call, fields, on_wait)
     except Unauthorized:  # its credential ended while it waited: later waiters must not wait for its lease to lapse
-        if operation.withdraws and place and not session.is_far:
-            _give_up(session, call, place[0])
+        if operation.withdraws and call.waiter and not session.is_far:
+            _give_up(session, call)
         raise
     except DibsError:
         raise
     except BaseException:  # interrupted: leave the queue at once
         if operation.withdraws:
-            withdraw(session, call, "".join(place))
+            withdraw(session, call)
         raise
 
 
@@ -53,7 +53,6 @@ def _wait_for(
     call: Call,
     fields: dict[str, Any],
     on_wait: Callable[[dict[str, Any]], None] | None,
-    place: list[str],
 ) -> Any:
     end = clock.since_boot() + fields["wait"]
     kept_until = 0  # its place in the queue is kept until then
@@ -63,28 +62,27 @@ def _wait_for(
         while True:
             call.facts.clear()  # a process that was alive at the last poll may be dead by now
             left = max(0, end - clock.since_boot())
-            waiter = "".join(place)
             try:
-                result = session.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
+                result = session.run(operation, call, {**fields, "wait": left, "waiter": call.waiter, "wake": channel})
             except Unreachable:
-                if not waiter or clock.since_boot() >= min(end, kept_until):
+                if not call.waiter or clock.since_boot() >= min(end, kept_until):
                     raise
                 clock.sleep(PAUSE_S)  # the place lasts for a while: the turn may come when the store is back
                 continue
-            if "waiting" not in result:
+            if not isinstance(result, Wait):
                 return result
             kept_until = clock.since_boot() + endings.WAITER_LEASE_MS
-            place[:] = [result["waiting"]]
+            call.waiter = result.waiter
             if session.store is not opened:
                 if opened is not None:  # the workspace was moved: the new store does not know the old name
                     channel = ""
                 opened = session.store
             if on_wait is not None:
-                on_wait({**result, "wake": channel})
+                on_wait({**to_json(result), "wake": channel})
             if not channel:
                 channel = _listen(session)
                 continue  # poll again: a turn that came before this name was known woke nobody
-            _sleep(session, call, channel, min(clock.since_boot() + result["look_in"], end))
+            _sleep(session, call, channel, min(clock.since_boot() + result.look_in, end))
     finally:
         if channel and session.short_lived:
             session.store.unwatch(channel)
@@ -110,40 +108,39 @@ def _listen(session: Session) -> str:
     return channel
 
 
-def _give_up(session: Session, call: Call, place: str) -> None:
+def _give_up(session: Session, call: Call) -> None:
     """End the place of a caller whose credential ended, without the entry, which would refuse the caller."""
     from dibs.operations.claims.waiters import WITHDRAW
 
     try:
-        session.store.run(lambda tx: WITHDRAW.body(tx, call, waiter=place, claims=()))
+        session.store.run(lambda tx: WITHDRAW.body(tx, call, WITHDRAW.request(waiter=call.waiter)))
     except DibsError:
         pass  # its lease lapses within seconds
 
 
-def withdraw(session: Session, call: Call, waiter: str = "") -> None:
+def withdraw(session: Session, call: Call) -> None:
     """End the place in the queue, or the claim that it became, even if the answer that names it was never read.
 
     Who is interrupted once more while withdrawing still withdraws: the second attempt finds what the first one left.
     """
     try:
-        _withdraw(session, call, waiter)
+        _withdraw(session, call)
     except BaseException:
-        _withdraw(session, call, waiter)
+        _withdraw(session, call)
         raise
 
 
-def _withdraw(session: Session, call: Call, waiter: str) -> None:
+def _withdraw(session: Session, call: Call) -> None:
     from copy import copy
 
-    from dibs.operations.claims.waiters import WITHDRAW, taken_by
+    from dibs.operations.claims.waiters import WITHDRAW, left_by
 
-    if session.link.recall(session, call, waiter):
+    if session.link.recall(session, call):
         return
-    decided = call.decided if isinstance(call.decided, dict) else {}
-    place, claims = decided.get("waiting") or waiter, taken_by(decided)
+    place, claims = left_by(call.decided)
+    place = place or call.waiter
     if not place and not claims:
         return
-    call.decided = {**decided, "waiting": place}  # until it is ended, whatever interrupts this
     mine = copy(call)
     mine.request = ""
     try:
@@ -151,4 +148,4 @@ def _withdraw(session: Session, call: Call, waiter: str) -> None:
         session.run(WITHDRAW, mine, {"waiter": place, "claims": [] if call.request else claims})
     except DibsError:
         pass
-    call.decided = None
+    call.decided, call.waiter = None, ""

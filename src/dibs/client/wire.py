@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Invalid, Unavailable, from_parts
 from dibs.jsontext import is_text
-from dibs.operations.core.call import Call, Need
+from dibs.operations.core.call import Call, NeedsFacts, of_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,14 +146,14 @@ def error_out(error: DibsError) -> dict[str, Any]:
 
 
 def answer_in(answer: Any) -> Any:
-    """What the server said: the result, or the refusal as a value. Raises `Need` where it lacks facts."""
+    """What the server said: the result, or the refusal as a value. Raises `NeedsFacts` where it lacks facts."""
     if isinstance(answer, dict):
         if "result" in answer:
-            return answer["result"]
+            return of_json(answer["result"])
         if "refused" in answer:
             return from_parts(answer["refused"])
         if "need" in answer:
-            raise Need(answer["need"])
+            raise NeedsFacts(answer["need"])
     raise Unavailable("the server's answer cannot be read; is it another version of dibs?")
 
 

@@ -235,9 +235,9 @@ class Deploy:
             pause = RETRY_PAUSES_S[min(tries, len(RETRY_PAUSES_S) - 1)]
             if not complaint or monotonic() + pause > until:
                 return complaint
-            if not tries and self.session.announce is not None:
+            if not tries:
                 left = durations.show(round((until - monotonic()) * 1000))
-                self.session.announce(f"not yet: {complaint}; retried for another {left} (--verify-timeout)")
+                self.session.door.announce(f"not yet: {complaint}; retried for another {left} (--verify-timeout)")
             tries += 1
             self._rest(pause)
 

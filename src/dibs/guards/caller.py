@@ -40,4 +40,6 @@ def begin(tree: Tree, event: Event, *, is_open: bool, left: bool = False, diary:
     """Write into the ledger that the call begins, before the paths that it names."""
     tree.open_call(event.key, event.agent, is_open=is_open, left=left, diary=diary, claims=claims or [])
     tree.write()
+    if is_open:  # a program may have ended since the look, and its hook did not know of this call yet
+        tree.look_if_behind(event.agent)
     tree.shorten()

@@ -46,6 +46,8 @@ def before(event: Event, place: Place) -> str:
     shown = _shown(known, place, reading)
     for top, tree in known.items():
         tree.survey(shown.get(top, ()))
+        if reading.kind != "harmless":
+            tree.look_if_behind(event.agent)
         if shown:
             tree.write()
         tree.settle()

@@ -14,6 +14,7 @@ import tempfile
 from dibs.errors import Unavailable
 from dibs.git import queries as git
 from dibs.git import sides
+from dibs.machine import clock
 from dibs.stores.seam import digest_of
 from dibs.workers.task_command import ESCAPES
 from dibs.workers.verification import REPLACEMENT
@@ -45,7 +46,6 @@ class CleanTree:
             if not done and not self._git(self._folder, "clean", "-ffdxq"):
                 return self._folder
             self.drop()
-        self._drop_others()
         outer = tempfile.mkdtemp(prefix=self._prefix)
         self._folder = f"{outer}/{os.path.basename(self._place.root) or 'tree'}"
         reason = f"{self._mark}turn {self._turn}"
@@ -73,14 +73,16 @@ class CleanTree:
             said.seek(0)
             return plain(said.read(4_000)) or f"git ended with {code}"
 
-    def _drop_others(self) -> None:
-        """Remove what dead landers of this target left."""
-        tree = ""
+    def drop_others(self) -> None:
+        """Remove what dead landers left; before anything else: a half-made tree makes every fetch and gc fail."""
+        tree = head = ""
         for row in git.ask(self._place.top, "worktree", "list", "--porcelain", "-z").out.split(b"\0"):
             name, _, value = os.fsdecode(row).partition(" ")
             if name == "worktree":
                 tree = value
-            elif name == "locked" and value.startswith(self._mark):
+            elif name == "HEAD":
+                head = value
+            elif name == "locked" and (value.startswith(self._mark) or _is_half_made(value, head, tree)):
                 self._remove(tree)
         self._drop_unborn()
         with os.scandir(tempfile.gettempdir()) as entries:  # of one that died before git knew of it
@@ -114,6 +116,16 @@ class CleanTree:
         if os.path.basename(outer).startswith(FOLDERS):
             shutil.rmtree(outer, ignore_errors=True)
         git.ask(top, "worktree", "prune", fine=range(256))
+
+
+def _is_half_made(reason: str, head: str, tree: str) -> bool:
+    """Was the git of another target's lander killed while it made this tree? It would have a commit long since."""
+    if not reason.startswith(sides.OWN_LOCK) or head.strip("0"):
+        return False
+    try:
+        return clock.wall() / 1000 - os.stat(f"{tree}/.git").st_mtime > CHECKOUT_TIMEOUT_S
+    except OSError:
+        return True
 
 
 def plain(data: bytes) -> str:

@@ -123,6 +123,7 @@ class Lander:
         self._workshop = commits.CommitBuilder(place.top, place.common, self.onto, self.settings, self._token)
         try:
             self._target.fence(lambda: self._step(steps.CONFIRM))
+            self._clean.drop_others()
             if "interrupted" in taken:
                 self._settle(taken["interrupted"])
             else:

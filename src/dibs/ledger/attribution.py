@@ -16,6 +16,7 @@ formatter's, whoever else is at work: the edit's agent did it, and knows it.
 from __future__ import annotations
 
 from dibs.ledger.state import (
+    AFTER_OPEN_NS,
     FORMATTER_NS,
     INODE_LAG_NS,
     LIKELY,
@@ -40,7 +41,6 @@ FIRM_EDIT_NS, FIRM_COMMAND_NS = 120 * SECOND_NS, 600 * SECOND_NS  # how long a c
 AFTER_NAMED_NS = FORMATTER_NS  # after the end of a call that names the path
 AFTER_EDIT_NS = 60 * SECOND_NS  # the same, if it left the words as they were: clients give a hook a minute
 WORD_SHARE = 20  # a formatter drops at most one of this many different words (an unused import), and brings none
-AFTER_OPEN_NS = 2 * SECOND_NS  # after the end of any other call: a program that runs late
 AFTER_LEFT_NS = 8 * 3600 * SECOND_NS  # for a program that was left running
 CLOCK_JUMP_S = 2  # the wall clock was set by more than this, so ctime means nothing
 BLIND = "?"  # an agent's knowledge of a path that it changed without reading it

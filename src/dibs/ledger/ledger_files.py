@@ -32,6 +32,7 @@ LOCK_TRIES, LOCK_PAUSE_S = 50, 0.01  # for the lock, held only during a trim; th
 MAX_NAME_LETTERS = 200  # of a file's name; most filesystems allow 255
 BLIND = "?"  # the known content of a file that the agent changed unseen
 HEARTBEAT_S = 240  # between two: well within half of the shortest usual life of a claim
+MAX_CLIENT_BYTES = 4096  # of the line that names a client's process
 FAR_HEARTBEAT_S = 10  # where the store is a server, which leaves no mark here: a kill counts after this time at most
 APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 _AHEAD = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -469,13 +470,31 @@ def heard(local: str, agent: str, client: Sequence[object] | None = None) -> Non
         pass
 
 
-def is_gone(local: str, agent: str) -> bool:
-    """Has the process of that agent's client certainly ended?"""
-    try:
-        with open(f"{local}/alive/{name_of(agent)}", "rb", 0) as file:
-            client = jsontext.decode(file.read().partition(b"\n")[0].decode())
-    except (OSError, ValueError):
-        return False
+def gone(local: str, agents: Iterable[str]) -> list[str]:
+    """Those of these agents whose client's process has certainly ended. Agents of one client are one look at it."""
+    known: dict[bytes, bool] = {}
+    found = []
+    for agent in agents:
+        try:
+            fd = os.open(f"{local}/alive/{name_of(agent)}", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            client = os.read(fd, MAX_CLIENT_BYTES).partition(b"\n")[0]
+        finally:
+            os.close(fd)
+        if client not in known:
+            known[client] = _is_over(client)
+        if known[client]:
+            found.append(agent)
+    return found
+
+
+def _is_over(client: bytes) -> bool:
     from dibs.machine import processes
 
-    return client is not None and processes.alive(client) is False
+    try:
+        process = jsontext.decode(client.decode())
+    except ValueError:
+        return False
+    return process is not None and processes.alive(process) is False

@@ -44,6 +44,7 @@ NOT_NAMED = ("", "")
 UNDO = "undo-"  # how the id of an undo's call begins: it does not mean that hooks report the agent's calls
 SECOND_NS = 1_000_000_000
 FORMATTER_NS = 10 * SECOND_NS  # after an edit: a client's formatter
+AFTER_OPEN_NS = 2 * SECOND_NS  # after the end of any other call: a program that runs late
 INODE_LAG_NS = SECOND_NS // 100  # an inode's time may be this much older than the clock
 MINUTE_NS, HOUR_NS = 60 * SECOND_NS, 3600 * SECOND_NS
 WATCH_NS = 8 * HOUR_NS  # a path that was named and not committed since is watched for a working day
@@ -51,7 +52,7 @@ COMPACT_AT_LINES = 200
 MAX_OBSOLETE_LINES = 64  # above it, the ledger is rewritten without them
 MAX_PATHS_WATCHED = 300  # by one look
 DEFAULT_LOOK_COST_NS = SECOND_NS // 20  # of a look at the whole tree, before there was one
-LOOK_SHARE = 20  # one part in 20 of a command's run time may be spent on such a look after it, if no other is there
+LOOK_SHARE = 20  # one part in 20 of a command's run time may be spent on such a look after it, if no other runs
 CALL_TIMEOUT_NS = 600 * SECOND_NS  # of a call whose end is not reported
 MAX_AUTHORS = 8  # contents of a path with known authors
 # Every letter, with the number of fields of its line: the letter is the first.
@@ -281,6 +282,12 @@ class Call:
         if self.closed:
             return self.closed + (WATCH_NS if self.left else MINUTE_NS) > since
         return (self.ended or self.opened + WATCH_NS) > since
+
+    def may_write(self, now: int) -> bool:
+        """May a program of it still run?"""
+        if self.closed:
+            return self.closed + (WATCH_NS if self.left else AFTER_OPEN_NS) > now
+        return not self.ended
 
     def how(self, path: str) -> Sequence[str]:
         """How it writes a path that it names, and the announced content; two empty texts if it does not name it."""
@@ -697,10 +704,22 @@ class State:
     def owes(self, call: Call, now: int, *, accompanied: bool) -> bool:
         """Is a look at the whole tree due after this call, which may have written unnamed paths?
 
-        While another agent is there it always is: what is not looked at now, that one may overwrite unseen. Alone, the
-        call must have taken long enough for a look to be cheap in comparison.
+        While a program of another agent runs it always is: what is not looked at now, that one may overwrite unseen.
+        Else another agent's next command begins with it (`is_behind`), unless the call took long enough for a look to
+        be cheap in comparison.
         """
         return call.is_open and (accompanied or now - call.opened > LOOK_SHARE * self.cost)
+
+    def is_behind(self, agent: str, now: int) -> bool:
+        """Has a program outside the agent's family ended since the last look at the whole tree?"""
+        since = self.full if self.full <= now else 0  # the wall clock was set back
+        calls = [call for call in self.calls.values() if call.is_open and not related(call.agent, agent)]
+        return any((call.closed or call.ended) > since for call in calls)
+
+    def alongside(self, agent: str, now: int) -> list[str]:
+        """The agents outside its family that may be writing unnamed paths now: a program of theirs runs, or may."""
+        writers = {call.agent for call in self.calls.values() if call.is_open and call.may_write(now)}
+        return [other for other in self.others(agent) if other in writers]
 
     def others(self, agent: str) -> list[str]:
         """The agents outside its family whose sessions have not ended, as far as the lines say."""

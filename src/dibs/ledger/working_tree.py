@@ -127,16 +127,24 @@ class Tree:
             self._lines.append(ledger.survey_line(self._stamp, moves))
 
     def is_accompanied(self, agent: str) -> bool:
-        """Is another agent there, as far as is known?"""
-        others = self.state.others(agent)
+        """May a program of another agent be running, as far as is known?"""
+        others = self.state.alongside(agent, self.now)
         return len(self._bury(others)) < len(others)
+
+    def look_if_behind(self, agent: str) -> None:
+        """Before a command of the agent: look at the whole tree if another agent's program ended since the last time.
+
+        What that one wrote is not known yet, and the command may overwrite it.
+        """
+        if self._is_in_git and self.state.is_behind(agent, self.now):
+            self.look_at_all()
 
     def _bury(self, agents: Iterable[str]) -> list[str]:
         """Those of these agents whose client is gone: their calls ended with it, and no hook will say so.
 
         They ended before this look: what it does not find, they have not done.
         """
-        gone = [agent for agent in agents if self.local and ledger_files.is_gone(self.local, agent)]
+        gone = ledger_files.gone(self.local, agents) if self.local else []
         if gone:
             wall, offset = ledger_files.now()
             at = ledger.stamp(wall - 2 * INODE_LAG_NS, offset)
@@ -243,7 +251,7 @@ class Tree:
         if is_large:
             in_git = seen.content  # a large file has another id than git's
         dropped = head is not None and bool(head.owners) and seen.content == in_git
-        if dropped and self._may_wait and self.state.is_put_aside(seen.path, self.now, self.ending):
+        if dropped and head is not None and self._may_wait and self._is_put_aside(seen, head):
             self._half_done.add(seen.path)
             return
         self.found[seen.path] = seen
@@ -286,6 +294,12 @@ class Tree:
         )
         self._lines.append(ledger.mode_line(os.urandom(6).hex(), self._stamp, seen, verdict, (was, now)))
         return True
+
+    def _is_put_aside(self, seen: Seen, head: Head) -> bool:
+        """May a git command that runs have put the work aside? A content that is new and staged, a program made."""
+        if not self.state.is_put_aside(seen.path, self.now, self.ending):
+            return False
+        return seen.content in head.authors or seen.path not in self.staged
 
     def _is_half_done(self, seen: Seen, head: Head | None) -> bool:
         """Was the file just emptied by a running call, which will fill it? Then a later look takes it.

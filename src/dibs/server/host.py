@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 
-from dibs.client.session import Session
+from dibs.client.session import Door, Session
 from dibs.errors import DibsError, Invalid, Stale
 from dibs.machine import clock
 from dibs.server.desk import Desk
@@ -20,6 +20,10 @@ from dibs.workspace import config, location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Answer, Call
+    from dibs.operations.core.declare import Around
     from dibs.stores.seam import Store
     from dibs.workspace.location import Place
 
@@ -85,7 +89,7 @@ class Host:
         found = place or (self.place if not cwd else location.find(cwd, self.place.root))
         if found.root != self.place.root:
             raise Invalid(f"{cwd} belongs to another workspace, {found.root}", path=cwd)
-        return Session(cwd or found.top, None, timeout=self.timeout, place=found, shared=self)
+        return Session(cwd or found.top, None, timeout=self.timeout, place=found, shared=self, door=_ServerDoor())
 
     def reopen_after(self, error: BaseException) -> bool:
         """After a request failed: was the store replaced or moved? Then the next request reopens it: worth a retry."""
@@ -108,6 +112,17 @@ class Host:
             self._retired = []
         for desk in desks:
             _close(desk)
+
+
+class _ServerDoor(Door):
+    """The door of a server's sessions: no command of a caller is run here."""
+
+    __slots__ = ()
+
+    def run_around(self, name: Around, session: Session, call: Call, fields: dict[str, Any]) -> Answer:
+        from dibs.audit import build
+
+        return build.AROUND[name](session, call, fields)
 
 
 def _is_gone(store: Store) -> bool:

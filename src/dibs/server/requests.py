@@ -10,14 +10,12 @@ import threading
 from time import perf_counter
 
 from dibs.client import catalogue, read_fields, steps
-from dibs.client.store_link import StoreLink
-from dibs.errors import DibsError, NotFound, Stale, Unavailable
+from dibs.client.driver import DECIDED, Driver, StoreLink
+from dibs.errors import DibsError, NotFound, Unavailable
 from dibs.operations.core import index
-from dibs.operations.core.call import Need
 from dibs.operations.core.entry import perform
 from dibs.operations.upkeep.store_reads import WAKE
 from dibs.server import locations
-from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,12 +23,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Answer, Call
     from dibs.operations.core.declare import Operation
     from dibs.server.figures import Figures
     from dibs.server.host import Host
     from dibs.server.identity import Identity
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 MAX_WAIT_MS = 600_000  # a longer wait is answered after this as timed out; the caller asks again
 QUICK = (
@@ -87,7 +85,7 @@ def _wake(session: Session, new_call: Callable[[], Call], channel: str) -> None:
     if session.is_far:
         session.run(WAKE, new_call(), {"channel": channel})
     else:  # without the entry: a caller whose credential was revoked meanwhile leaves its queue, too
-        session.store.run(lambda tx: WAKE.body(tx, None, channel))
+        session.store.run(lambda tx: WAKE.body(tx, None, {"channel": channel}))
 
 
 class _Timed(StoreLink):
@@ -96,59 +94,46 @@ class _Timed(StoreLink):
     def __init__(self, figures: Figures) -> None:
         self._figures = figures
 
-    def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+    def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Json:
         began = perf_counter()
         try:
-            return super().run(session, operation, call, fields)
+            return super().attempt(session, operation, call, fields)
         finally:
             self._figures.observe("store_seconds", perf_counter() - began, "run" if operation.writes else "look")
 
 
-class SingleDecision:
+class SingleDecision(Driver):
     """A request that is one decision and nothing more, on its way through the desk."""
 
-    __slots__ = ("_requests", "call", "fields", "operation", "session")
+    __slots__ = ("_requests", "session")
 
     def __init__(
         self, requests: Requests, session: Session, operation: Operation, call: Call, fields: dict[str, Any]
     ) -> None:
-        self._requests = requests
-        self.session, self.operation, self.call, self.fields = session, operation, call, fields
+        super().__init__(operation, call, fields)
+        self._requests, self.session = requests, session
 
     def decide(self, tx: Transaction) -> Any:
         """Its transaction, which the desk runs."""
         return perform(tx, self.call, self.operation, self.fields)
 
-    def end(self, value: Any, error: Exception | None) -> dict[str, Any] | None:
+    def end(self, outcome: Json, error: Exception | None) -> Answer | None:
         """The answer, once it is decided; a refusal is raised. None: a thread has to call `complete`."""
-        whole = error is None and not (type(value) is dict and ("again" in value or "jobs" in value))
-        if not whole and (error is None or is_worth_a_retry(error)):
+        if self.after(outcome, error) is not DECIDED:
             return None
-        if whole and type(value) is dict and self.operation.afterwards and steps.notes_claims(self.session):
+        if type(outcome) is dict and self.operation.afterwards and steps.notes_claims(self.session):
             return None
-        try:
-            if error is not None:
-                raise error
-            if isinstance(value, DibsError):
-                raise value
-            return as_json(self.operation, self.session.finish(self.operation, value))
-        finally:
-            self._requests._give_back(self.session)  # noqa: SLF001 - the two are one
+        return self.complete(outcome, error)
 
-    def complete(self, value: Any) -> dict[str, Any]:
-        """The answer of a request that needs more than its one decision. Blocking.
+    def complete(self, outcome: Json, error: Exception | None) -> Answer:
+        """The answer, from the transaction with this outcome or error on. Blocks where that was not the decision.
 
         A fact is missing, a job is unfinished, the store lost commits, or the files of a claim have to be noted.
         """
         session, operation = self.session, self.operation
         try:
-            if type(value) is dict and "again" not in value:
-                if "jobs" in value:
-                    from dibs.client import job_loop
-
-                    job_loop.carry_on(session, self.call, value)
-                return as_json(operation, session.finish(operation, value))
-            return as_json(operation, session.answer(operation, self.call, self.fields))
+            outcome = session.conclude(self, self.resume(session, session.link, outcome, error))
+            return as_json(operation, session.finish(operation, outcome))
         finally:
             self._requests._give_back(session)  # noqa: SLF001 - the two are one
 
@@ -164,11 +149,6 @@ def is_single_decision(operation: Operation, given: dict[str, Any]) -> bool:
         if value and name in operation.by_name and operation.by_name[name].kind == "commit":
             return False
     return True
-
-
-def is_worth_a_retry(error: Exception) -> bool:
-    """Was nothing decided, and can a thread decide it in a second attempt?"""
-    return isinstance(error, (Need, Stale, Unsettled))
 
 
 class Requests:
@@ -256,7 +236,6 @@ class Requests:
             session = self._free.pop()
         except IndexError:
             session = self.host.session()
-            session.around = _around
             if self._link is not None:
                 session.link = self._link
             return session
@@ -278,9 +257,3 @@ def operation(name: str) -> Operation:
 def as_json(operation: Operation, result: dict[str, Any]) -> dict[str, Any]:
     """An answer as `--json` prints it: `ok` is false if it refuses."""
     return {"ok": not (operation.refuses and result.get(operation.refuses)), **result}
-
-
-def _around(name: str) -> Callable[..., Any]:
-    from dibs.audit import build
-
-    return build.AROUND[name]

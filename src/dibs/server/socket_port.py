@@ -22,10 +22,11 @@ from queue import SimpleQueue
 
 from dibs import jsontext
 from dibs.client import wire
+from dibs.client.driver import DECIDED, REPEAT
 from dibs.client.server_link import MAX_LINE
 from dibs.errors import Busy, Invalid
 from dibs.machine import clock
-from dibs.server.store_half import DONE, ROUND, StoreHalf, as_dibs_error
+from dibs.server.store_half import StoreHalf, as_dibs_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ class SocketPort:
         if request.is_quick:
             self._waiting.append((peer, number, request))
         else:
-            self._hand_over(peer, number, request, None)
+            self._hand_over(peer, number, request, (None, None))
 
     def _request(self, sent: dict[str, Any], number: Any) -> Request:
         """The request that a line is; raises if it is none, or if there are too many."""
@@ -252,15 +253,15 @@ class SocketPort:
             outcomes = self.host.store.run_many([request.decide for _, _, request in group])
         except Exception as error:  # noqa: BLE001 - it is the outcome of them all
             outcomes = [(None, error)] * len(group)
-        for (peer, number, request), (value, failed) in zip(group, outcomes, strict=True):
-            what = self.half.judge(request, value, failed)
-            if what == DONE:
+        for (peer, number, request), (outcome, failure) in zip(group, outcomes, strict=True):
+            step = self.half.judge(request, outcome, failure)
+            if step is DECIDED:
                 request.answer["g"] = len(group)
                 self._answer(peer, number, request)
-            elif what == ROUND:
+            elif step is REPEAT:
                 self._waiting.append((peer, number, request))
             else:
-                self._hand_over(peer, number, request, value)
+                self._hand_over(peer, number, request, (outcome, failure))
 
     def _answer(self, peer: _Peer, number: Any, request: Request) -> None:
         """Send it; if its caller has gone, what it got is taken back."""
@@ -284,9 +285,9 @@ class SocketPort:
                 if value is _RECALL:
                     self.half.recall(request)
                 elif not peer.closed:
-                    self.half.finish(request, value)
+                    self.half.finish(request, *value)
             except Exception as error:  # noqa: BLE001 - a defect of one request must not end the server
-                self.half.judge(request, None, error)
+                request.fail(error)
             self._at_work -= 1  # only a measure: a lost count between threads does no harm
             if value is not _RECALL:
                 self._finished.append((peer, number, request))

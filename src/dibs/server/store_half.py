@@ -1,8 +1,8 @@
 """The store's half of requests that callers elsewhere sent, for every port of the server: read, decide, answer.
 
 A request is read once (`Request`), and can be decided in a group with others: `decide` is the function of its
-transaction, `judge` its result. What takes more than one transaction (deliveries, long jobs, a store that
-lost commits) goes through `finish`, in a thread that may block. client/server_link.py explains the protocol.
+transaction, `judge` takes its outcome. What may block (deliveries, long jobs, a store that lost commits) goes through
+`finish`, in a thread. client/driver.py has the rule, client/server_link.py explains the protocol.
 
 Nothing is decided here, and nothing is known of sockets.
 """
@@ -12,14 +12,13 @@ from __future__ import annotations
 import os
 
 from dibs.client import catalogue, wire
-from dibs.client.store_link import UNDECIDED, StoreLink
+from dibs.client.driver import DECIDED, LOOK, REPEAT, Driver, StoreLink
 from dibs.errors import Busy, DibsError, Invalid, Unavailable
 from dibs.machine import clock, processes
-from dibs.operations.core.call import Need, process_name
+from dibs.operations.core.call import NeedsFacts, to_json
 from dibs.operations.core.declare import SOCKET
 from dibs.operations.core.entry import perform
 from dibs.stores import opening
-from dibs.stores.seam import Unsettled
 from dibs.workspace import location
 
 TYPE_CHECKING = False
@@ -27,31 +26,25 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, Process
     from dibs.operations.core.declare import Operation
     from dibs.server.host import Host
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
     from dibs.workspace.location import Place
 
 LATE_MS = 3_000  # a request this old is not decided any more: its caller no longer waits (remote.ANSWER_TIMEOUT_S)
-MAX_ROUNDS = 64  # times one request may ask for facts, or be done in part
 KEPT_TREES = 64  # working trees whose place is known; the oldest goes first
 
-DONE, ROUND, SLOW = "done", "round", "slow"  # what `judge` says: answer it, decide it again, hand it to a thread
 
-
-class Request:
+class Request(Driver):
     """One request, read and checked."""
 
-    __slots__ = ("answer", "arrived", "call", "fields", "operation", "place", "rounds", "sent_as")
+    __slots__ = ("answer", "arrived", "place", "sent_as")
 
     def __init__(self, place: Place, operation: Operation, call: Call, fields: dict[str, Any]) -> None:
+        super().__init__(operation, call, fields)
         self.place = place
-        self.operation = operation
-        self.call = call
-        self.fields = fields
         self.arrived = clock.since_boot()
-        self.rounds = 0
         self.sent_as = call.agent, call.how
         self.answer: dict[str, Any] = {}  # what goes back, once it is known
 
@@ -76,23 +69,25 @@ class Request:
         if isinstance(result, DibsError):
             self.refuse(result)
         else:
-            self.answer = {"result": result}
+            self.answer = {"result": to_json(result)}
         call = self.call
         if (call.agent, call.how) != self.sent_as:
             self.answer["who"] = [call.agent, call.how, call.name]
 
-    def look_up(self, missing: list[Any]) -> bool:
-        """Look at the processes of this machine; False if only the caller can see some, which is then the answer."""
+    def look(self, missing: list[Process]) -> None:
+        """Look at the processes of this machine; raises NeedsFacts for those that only the caller can see."""
         here = processes.here()
-        others = []
-        for process in missing:
-            if process[:3] == here:
-                self.call.facts[process_name(process)] = processes.alive(process)
-            else:
-                others.append(process)
+        super().look([process for process in missing if process[:3] == here])
+        others = [process for process in missing if process[:3] != here]
         if others:
-            self.answer = {"need": others}
-        return not others
+            raise NeedsFacts(others)
+
+    def fail(self, error: BaseException) -> None:
+        """Answer with an error, or with the processes that the caller has to look at."""
+        if isinstance(error, NeedsFacts):
+            self.answer = {"need": error.processes}
+        else:
+            self.refuse(as_dibs_error(error))
 
 
 class StoreHalf:
@@ -122,50 +117,33 @@ class StoreHalf:
         call.sender, call.place, call.barred = sender, far, operation.unsendable(sender, fields)
         return Request(place, operation, call, fields)
 
-    def judge(self, request: Request, value: Any, error: BaseException | None) -> str:
-        """What to do with a request after one run of its transaction: DONE, ROUND or SLOW."""
-        request.rounds += 1
-        if request.rounds > MAX_ROUNDS:
-            request.refuse(Unavailable(UNDECIDED))
-            return DONE
-        if error is None:
-            if type(value) is dict:
-                if value.get("again") is True:  # part of it is done
-                    return ROUND
-                if "jobs" in value:
-                    return SLOW
-            request.answer_with(value)
-            return DONE
-        if isinstance(error, Need):
-            return ROUND if request.look_up(error.processes) else DONE
-        if isinstance(error, Unsettled) or self.host.reopen_after(error):
-            return SLOW
-        request.refuse(as_dibs_error(error))
-        return DONE
+    def judge(self, request: Request, outcome: Json, error: BaseException | None) -> str:
+        """What is next after one run of its transaction: DECIDED (it is answered), REPEAT, or SLOW (see `finish`)."""
+        try:
+            step = request.after(outcome, error)
+            if step is LOOK:
+                assert isinstance(error, NeedsFacts)
+                request.look(error.processes)
+                return REPEAT
+        except (NeedsFacts, Unavailable) as failure:
+            request.fail(failure)
+            return DECIDED
+        if error is not None and step is DECIDED:
+            request.fail(error)
+        elif step is DECIDED:
+            request.answer_with(outcome)
+        return step
 
-    def finish(self, request: Request, value: Any = None) -> None:
-        """Answer a request that takes more than one transaction. Blocks.
-
-        `value` is the answer of a transaction that left jobs.
-        """
+    def finish(self, request: Request, outcome: Json = None, error: BaseException | None = None) -> None:
+        """Answer a request that may block: from its start, or from a transaction with this outcome or error."""
         session = self._session(request)
-        for _ in range(MAX_ROUNDS):
-            try:
-                if value is not None:
-                    from dibs.client import job_loop
-
-                    request.call.via = None
-                    job_loop.carry_on(session, request.call, value)
-                    return request.answer_with(value)
-                return request.answer_with(self._link.run(session, request.operation, request.call, request.fields))
-            except Need as need:
-                if not request.look_up(need.processes):
-                    return None
-            except DibsError as error:
-                if not self.host.reopen_after(error):
-                    return request.refuse(error)
-                session = self._session(request)
-        return request.refuse(Unavailable(UNDECIDED))
+        try:
+            if outcome is None and error is None:
+                request.answer_with(request.run(session, self._link))
+            else:
+                request.answer_with(request.resume(session, self._link, outcome, error))
+        except (NeedsFacts, DibsError) as failure:
+            request.fail(failure)
 
     def recall(self, request: Request) -> None:
         """The caller has gone before it was answered: release what the request got. Blocks."""

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 
 def cd(call: Call) -> Env | None:
-    """`cd`: to a folder, or home."""
+    """`cd`: to a folder, or home. It names the folder if the words do not."""
     given, operands = call.options()
+    if operands[:1] == ["-"] or _is_searched(call, operands):
+        call.reading.prints(ANY)
     if _is_searched(call, operands):
         return _somewhere(call)
     return _moved(call, given, operands[0] if operands else call.interpreter.home or None)

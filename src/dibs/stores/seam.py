@@ -175,8 +175,8 @@ if TYPE_CHECKING:
 
             - Each has its own commit number, events, ids and wakes, and its result is filled with its own number. It
               sees what those before it wrote. One that wrote nothing uses up no number.
-            - What one raises is its outcome and undoes its own writes alone. `Need` is no exception to that: the caller
-              looks, and puts it into a later group.
+            - What one raises is its outcome and undoes its own writes alone. `NeedsFacts` is no exception to that: the
+              caller looks, and puts it into a later group.
             - Nobody is woken and nothing is returned before the commit is durable. If the commit fails, none of them is
               done, and the error is the outcome of each; with `unknown` in it, all of them may have been done. The
               same holds for what `run` would raise before it calls `fn` (`Busy`, `Unavailable` with `moved` or
@@ -501,6 +501,15 @@ def chained(seq: int, link: str, commit: int, now: int, wall: int, bodies: Seque
     return events
 
 
+class Envelope:
+    """The result of a transaction that is more than JSON: the engine fills in what it holds."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self, answer: Json) -> None:
+        self.answer = answer
+
+
 def fill(result: Json, commit: int) -> Json:
     """Put the commit's number where a result still holds the placeholder. Changes dicts and lists in place."""
     if result == COMMIT:
@@ -517,6 +526,8 @@ def fill(result: Json, commit: int) -> Json:
                 result[place] = commit
             elif isinstance(value, (dict, list)):
                 fill(value, commit)
+    elif isinstance(result, Envelope):
+        fill(result.answer, commit)
     return result
 
 

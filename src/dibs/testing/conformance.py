@@ -9,7 +9,7 @@ from __future__ import annotations
 import _thread
 
 from dibs.machine import clock
-from dibs.stores.seam import COMMIT, ERROR, GENESIS, WARNING, digest_of, link_of, prefix_range, read_event
+from dibs.stores.seam import COMMIT, ERROR, GENESIS, WARNING, Envelope, digest_of, link_of, prefix_range, read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -279,10 +279,12 @@ def the_commit_is_filled_in_where_it_was_written(make: Make) -> None:
     assert isinstance(number, int)
     assert first == {"token": number, "deep": [{"token": number}]}
     assert second["token"] > number
+    held = store.run(lambda tx: Envelope(fn(tx))).answer
+    assert held["token"] > second["token"], "inside an envelope, too"
     kept = store.look(lambda tx: tx.get("k"))
-    assert kept == {"token": second["token"], "list": [second["token"]], "text": "no \x1a here"}
+    assert kept == {"token": held["token"], "list": [held["token"]], "text": "no \x1a here"}
     events = store.events()
-    assert [read_event(event)["data"]["token"] for event in events] == [number, second["token"]]
+    assert [read_event(event)["data"]["token"] for event in events] == [number, second["token"], held["token"]]
     assert all('"\\u001a"' in event.body for event in events)
 
 

@@ -27,18 +27,19 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.undo.requests import RestoreRequest
     from dibs.workspace.location import Place
 
 
-def _restore(
-    session: Session, call: Call, what: str = "", list: bool = False, limit: int = 0, after: str = ""
-) -> dict[str, Any]:
+def _restore(session: Session, call: Call, request: RestoreRequest) -> dict[str, Any]:
     """List, or bring one back."""
-    if list or not what:
+    if request["list"] or not request["what"]:
         removed_trees.look(session, call)
-        found: dict[str, Any] = session.run(restores.RESTORABLE, call, {"limit": limit, "after": after})
+        found: dict[str, Any] = session.run(
+            restores.RESTORABLE, call, {"limit": request["limit"], "after": request["after"]}
+        )
         return found
-    return _brought_back(session, call, _chosen(session, call, what))
+    return _brought_back(session, call, _chosen(session, call, request["what"]))
 
 
 def _chosen(session: Session, call: Call, what: str) -> dict[str, Any]:

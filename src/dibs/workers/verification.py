@@ -23,15 +23,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, Command
 
 REPLACEMENT = "\ufffd"  # for a character that cannot be shown
 
 
-def answer(session: Session, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+def answer(session: Session, call: Call, fields: dict[str, Any], asked: Command) -> dict[str, Any]:
     """The request again, with the command's outcome. Raises if the task is no longer the caller's."""
-    if session.announce is not None:
-        session.announce(f"running {asked['command']}")
+    session.door.announce(f"running {asked['command']}")
     request, call.request = call.request, ""  # it belongs to the operation that asks
     try:
         return {**fields, asked["into"]: _run(session, call, asked)}
@@ -40,7 +39,7 @@ def answer(session: Session, call: Call, fields: dict[str, Any], asked: dict[str
         call.facts.clear()  # processes may have died in the meantime
 
 
-def _run(session: Session, call: Call, asked: dict[str, Any]) -> dict[str, Any]:
+def _run(session: Session, call: Call, asked: Command) -> dict[str, Any]:
     hold = _hold(session, call, asked)
     keeper = child_process.Keeper()
     begun = monotonic()
@@ -65,7 +64,7 @@ def _run(session: Session, call: Call, asked: dict[str, Any]) -> dict[str, Any]:
         keeper.close()
 
 
-def _hold(session: Session, call: Call, asked: dict[str, Any]) -> Hold:
+def _hold(session: Session, call: Call, asked: Command) -> Hold:
     """The task's claim, kept while the command runs."""
     confirm, token = session.operation("confirm"), asked["token"]
 

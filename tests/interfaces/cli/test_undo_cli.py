@@ -52,7 +52,9 @@ def test_without_a_terminal_it_shows_the_difference_and_changes_nothing_until_ye
     asked = work.run("undo", claim)
     assert asked.returncode == 1
     assert "--yes" in asked.stderr
-    assert json.loads(work.run("undo", claim, "--json").stdout)["done"] is False
+    shown = work.json("undo", claim, exit=1)
+    assert (shown["ok"], shown["done"]) == (False, False)
+    assert "--yes" in shown["notes"][-1], "the answer itself says why nothing was done"
     assert Path(work.folder, "c.txt").exists()
     done = json.loads(work.run("undo", claim, "--yes", "--json").stdout)
     assert (done["ok"], done["done"], sorted(done["restored"])) == (True, True, ["a.txt", "b.txt", "c.txt"])

@@ -15,7 +15,7 @@ from textual.geometry import Region
 
 import dibs
 from dibs.client.session import Session
-from dibs.interfaces.session_hooks import attach
+from dibs.interfaces.session_hooks import ProgramDoor
 from dibs.interfaces.top.app import Top
 from dibs.interfaces.top.desk import ActionThread
 from dibs.interfaces.top.draw import text_of
@@ -30,7 +30,7 @@ class Look:
 
     def __init__(self, folder: Path, agent: str | None = "root") -> None:
         self.folder = folder
-        self.asker, at_desk = [Asker(lambda: attach(Session(str(folder), None)), agent) for _ in range(2)]
+        self.asker, at_desk = [Asker(lambda: Session(str(folder), None, door=ProgramDoor()), agent) for _ in range(2)]
         self.state = FleetState()
         self.reader = FeedReader(self.asker, self.state)
         self.reader.snapshot()

@@ -10,7 +10,7 @@ import pytest
 
 from dibs.client.session import Session
 from dibs.errors import Unavailable
-from dibs.interfaces.session_hooks import attach
+from dibs.interfaces.session_hooks import ProgramDoor
 from dibs.interfaces.top import reader as readers
 from dibs.interfaces.top.reader import Asker, FeedReader
 from dibs.interfaces.top.state import LIVE, LOST, FleetState
@@ -33,7 +33,7 @@ class Shaky(Asker):
 def running(ada: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[FleetState, Shaky]]:
     monkeypatch.setattr(readers, "LONGEST_PAUSE_MS", 50)
     assert ada
-    asker = Shaky(lambda: attach(Session(str(tmp_path), None)), "root")
+    asker = Shaky(lambda: Session(str(tmp_path), None, door=ProgramDoor()), "root")
     state = FleetState()
     reader = FeedReader(asker, state)
     reader.start()

@@ -10,7 +10,7 @@ import pytest
 from dibs.client import catalogue
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Unauthorized
 from dibs.operations.agents.credentials import OF_SERVER
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, NeedsFacts, process_name
 from dibs.operations.core.entry import perform
 from dibs.testing.memory import MemoryTransaction
 from tests import declared
@@ -44,7 +44,7 @@ class Server:
             try:
                 answer = verb(lambda tx: perform(tx, call, operation, fields))
                 break
-            except Need as need:
+            except NeedsFacts as need:
                 call.facts.update({process_name(one): True for one in need.processes})
         if isinstance(answer, DibsError):
             raise declared.hold_refusal(answer)
@@ -109,6 +109,13 @@ def test_a_machine_speaks_for_the_agents_that_it_registered_and_for_no_others(se
             server.call(stranger, agent, "boot")
     assert server.claim(server.token(machine="one"), "a1", "w.py")["token"], "its next credential goes on"
     assert server.claim(server.token(agent="a1"), "a1", "v.py")["token"], "a person said so"
+    server.fleet.clean()
+
+
+def test_a_machine_registers_an_agent_by_its_acknowledgement_of_the_rules(server: Server) -> None:
+    one = server.token(machine="one")
+    server.call(one, "a1", "rules", ack=True)
+    assert server.claim(one, "a1")["token"]
     server.fleet.clean()
 
 

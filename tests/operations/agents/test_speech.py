@@ -9,7 +9,7 @@ import pytest
 from dibs.client import catalogue
 from dibs.errors import DibsError, Forbidden, Held
 from dibs.operations.core.authority import MAY, refusal_to_speak
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, NeedsFacts, process_name, to_json
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.operations.guards.commit_guard import COMMITTED
@@ -42,11 +42,11 @@ class Terminal:
             try:
                 answer = verb(lambda tx: perform(tx, call, operation, dict(fields)))
                 break
-            except Need as need:
+            except NeedsFacts as need:
                 call.facts.update({process_name(one): True for one in need.processes})
         if isinstance(answer, DibsError):
             raise answer
-        return answer
+        return to_json(answer)
 
 
 @pytest.fixture(params=["process", "variable"])

@@ -90,14 +90,23 @@ def test_a_nested_object_is_named_by_its_place() -> None:
 def test_the_declared_default_is_what_a_body_gets() -> None:
     seen: dict[str, Any] = {}
 
-    def body(_tx: Any, _call: Any, **fields: Any) -> dict[str, Any]:
-        seen.update(fields)
+    def body(_tx: Any, _call: Any, request: dict[str, Any]) -> dict[str, Any]:
+        seen.update(request)
         return {}
 
     fields = (Field("size", "integer", "how large", default=7, most=9), Field("name", "text", "what", default="x"))
     probe = Operation("probe", body, "For this test.", fields=fields, writes=False)
     MemoryStore().look(lambda tx: perform(tx, Call(Policy(), agent="ann"), probe, {"name": None}))
     assert seen == {"size": 7, "name": "x"}
+
+
+def test_a_request_from_within_has_the_declared_defaults_and_no_other_field() -> None:
+    fields = (Field("size", "integer", "how large", required=True), Field("name", "text", "what", default="x"))
+    probe = Operation("probe", lambda _tx, _call, _request: None, "For this test.", fields=fields)
+    assert probe.request(size=7) == {"size": 7, "name": "x"}
+    for wrong in ({}, {"size": 7, "nme": "y"}):
+        with pytest.raises(AssertionError, match="probe"):
+            probe.request(**wrong)
 
 
 def test_what_is_internal_cannot_be_said_from_outside(workspace: dibs.Workspace) -> None:

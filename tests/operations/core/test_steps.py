@@ -19,7 +19,7 @@ from dibs.canonical import Canonical
 from dibs.client import catalogue
 from dibs.errors import Deadlock, DibsError
 from dibs.operations.claims import records as claim_records
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, Continue, NeedsFacts, RunCommand, process_name, to_json
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import WORK
 from dibs.testing.memory import MemoryTransaction
@@ -169,15 +169,15 @@ class World:
             try:
                 with self.steps.counted():
                     answer = verb(lambda tx: perform(tx, call, operation, fields))
-            except Need as need:
+            except NeedsFacts as need:
                 call.facts.update({process_name(one): self.dice.random() < 0.9 for one in need.processes})
                 continue
             except DibsError as refused:
                 return refused
-            if not (isinstance(answer, dict) and "again" in answer):
-                return answer
-            if answer["again"] is not True:
-                return None  # a command has to run first
+            if isinstance(answer, RunCommand):
+                return None
+            if not isinstance(answer, Continue):
+                return to_json(answer)
         message = f"{operation.name} is never done"
         raise AssertionError(message)
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dibs.ledger.attribution import AFTER_NAMED_NS, AFTER_OPEN_NS, FIRM_COMMAND_NS, FIRM_EDIT_NS, knowledge, same_words
-from dibs.ledger.state import MISSING, SECOND_NS
+from dibs.ledger.attribution import AFTER_NAMED_NS, FIRM_COMMAND_NS, FIRM_EDIT_NS, knowledge, same_words
+from dibs.ledger.state import AFTER_OPEN_NS, MISSING, SECOND_NS
 from tests.operations.ledger_book import Book
 
 SURE, LIKELY = "sure", "likely"

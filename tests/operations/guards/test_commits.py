@@ -8,7 +8,7 @@ import pytest
 
 from dibs.errors import DibsError, Fenced, Forbidden, Held
 from dibs.operations.core import policy
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, NeedsFacts, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.guards import commit_guard
 from tests.canonical import canonical
@@ -24,7 +24,7 @@ def run(fleet: Fleet, agent: str, operation: Any, **fields: Any) -> Any:
         try:
             answer = fleet.store.run(lambda tx: perform(tx, call, operation, canonical(operation, fields)))
             break
-        except Need as need:
+        except NeedsFacts as need:
             for process in need.processes:
                 call.facts[process_name(process)] = process_name(process) not in fleet.dead
     if isinstance(answer, DibsError):

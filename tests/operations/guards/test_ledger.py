@@ -454,11 +454,41 @@ def test_a_look_at_the_whole_tree_is_owed_by_an_open_call_that_took_long_enough(
     assert [book.state.owes(call, ns(40), accompanied=False) for call in calls] == [True, False, False]
 
 
-def test_such_a_look_is_owed_by_every_open_call_while_another_agent_is_there(book: Book) -> None:
+def test_such_a_look_is_owed_by_every_open_call_while_a_program_of_another_agent_runs(book: Book) -> None:
     """Later it could not be told which of the two wrote what, or it is overwritten by then."""
     book.write(("F", stamp(1), str(SECOND_NS)))
     calls = [book.state.calls[one] for one in (book.begin("a", 39), book.begin("a", 25, is_open=False))]
     assert [book.state.owes(call, ns(40), accompanied=True) for call in calls] == [True, False]
+
+
+def test_a_program_runs_until_its_call_ends_and_may_run_on_for_a_moment_or_for_hours_if_it_was_left(book: Book) -> None:
+    calls = {agent: book.begin(agent, 1) for agent in ("a", "a/child", "ends", "stops", "leaves", "runs", "gone")}
+    book.begin("edits", 1, is_open=False)
+    book.write(("C", stamp(2), calls["ends"], ""), ("C", stamp(2), calls["leaves"], "1"), ("E", stamp(2), "stops"))
+    book.leave("gone", 2)
+    assert book.state.alongside("a", ns(3)) == ["ends", "leaves", "runs"]
+    assert book.state.alongside("a", ns(60)) == ["leaves", "runs"]
+
+
+@pytest.mark.parametrize(
+    ("looked", "now", "behind"), [(2, 9, True), (4, 9, False), (20, 9, True)], ids=["before", "after", "clock set back"]
+)
+def test_a_look_is_due_before_a_command_if_another_agents_program_ended_since_the_last_one(
+    looked: int, now: int, behind: bool, book: Book
+) -> None:
+    book.write(("F", stamp(looked), "1"), ("C", stamp(3), book.begin("a", 1), ""))
+    book.begin("c", 1)
+    assert [book.state.is_behind(one, ns(now)) for one in ("a", "a/child", "b")] == [False, False, behind]
+
+
+def test_such_a_look_is_due_also_if_nobody_told_of_the_programs_end_and_not_for_what_names_all_its_paths(
+    book: Book,
+) -> None:
+    book.write(("F", stamp(8), "1"), ("C", stamp(9), book.begin("a", 8, is_open=False), ""))
+    book.begin("a", 1)
+    assert not book.state.is_behind("b", ns(30))
+    book.write(("E", stamp(31), "a"))
+    assert book.state.is_behind("b", ns(32))
 
 
 def test_the_others_are_the_agents_outside_the_family_whose_sessions_have_not_ended(book: Book) -> None:

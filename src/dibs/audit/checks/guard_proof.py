@@ -1,6 +1,6 @@
 """The proof of the guards: made by a door that can run the clients' hooks, kept in `.dibs/local/` for other doors.
 
-`session.prove_guards` is set by the command `dibs check`: it runs each client's own command with a forbidden write
+`Door.prove_guards` of the command `dibs check` runs each client's own command with a forbidden write
 (interfaces/cli/doctor/guards.py). A server, a library or a page shows the last proof of this machine, with its age.
 """
 
@@ -30,9 +30,10 @@ MAX_BYTES = 256 * 1024
 
 def proven(session: Session) -> Proof | None:
     """The checks of the guards, made now or last; None if there were none yet."""
-    if session.prove_guards is None:
+    checks = session.door.prove_guards(session)
+    if checks is None:
         return _kept(session.place.local)
-    proof: Proof = {"wall": clock.wall(), "checks": list(session.prove_guards(session))}
+    proof: Proof = {"wall": clock.wall(), "checks": checks}
     _keep(session.place.local, proof)
     return proof
 

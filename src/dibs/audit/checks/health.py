@@ -302,7 +302,7 @@ def log(look: Evidence) -> Line:
     from dibs.audit import expected_archives
     from dibs.verify.checker import verify_store
 
-    report = verify_store(look.session.store, None, look.session.progress)
+    report = verify_store(look.session.store, None, look.session.door.show_progress)
     found = [
         Finding(f"{one.code}: {one.message}", HIGH, events=[one.seq], code=f"{one.code}-{one.seq}",
                 remedy="dibs verify; dibs doctor says how to recover")

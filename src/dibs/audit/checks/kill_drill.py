@@ -12,7 +12,7 @@ from dibs.errors import DibsError, Killed, Unavailable
 from dibs.machine import processes
 from dibs.operations.agents.stops import STOPPED
 from dibs.operations.claims import records as claim_records
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, JobsLeft, NeedsFacts, process_name
 from dibs.operations.core.entry import perform
 
 TYPE_CHECKING = False
@@ -49,9 +49,9 @@ def drill(session: Session, holders: Sequence[str]) -> tuple[dict[str, str], int
             session.store.run(lambda tx: _play(tx, session, tried, facts))
         except Given as given:
             return given.wrong, given.voided
-        except Need as need:
+        except NeedsFacts as need:
             facts.update({process_name(process): processes.alive(process) for process in need.processes})
-    raise Unavailable(Need.UNSETTLED)
+    raise Unavailable(NeedsFacts.UNSETTLED)
 
 
 def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict[str, bool | None]) -> None:
@@ -73,7 +73,7 @@ def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict
         done = act(PERSON, session.operation("kill"), "user", agent=agent, why=WHY)
         if isinstance(done, DibsError):
             wrong[agent] = done.message
-        elif _live(tx, agent) and not done.get("jobs"):
+        elif _live(tx, agent) and not isinstance(done, JobsLeft):
             wrong[agent] = "it would keep its claims"
         else:
             calls = (act(agent, session.operation("claim"), resources=[probe]), act(agent, STOPPED))

@@ -56,7 +56,7 @@ BUNDLED_MODULES = {
         "dibs.operations.core.policy", "dibs.operations.agents", "dibs.operations.agents.records",
         "dibs.operations.core.entry",
         "dibs.workspace.known_clients", "dibs.client.identity",
-        "dibs.workspace.config", "dibs.client.store_link", "dibs.machine.processes",
+        "dibs.workspace.config", "dibs.client.driver", "dibs.machine.processes",
     ),
     "dibs.guards.edit_call": (
         "dibs.client.session", "dibs.stores", "dibs.stores.opening", "dibs.stores.sqlite",
@@ -87,7 +87,8 @@ BUNDLED_MODULES = {
     **{f"dibs.interfaces.agents.{name}.hook": (f"dibs.interfaces.agents.{name}",) for name in NAMES},
 }  # fmt: skip
 
-ALONE = ("dibs.machine.filesystems", "dibs.ledger.attribution")  # modules that most hooks load, in no row
+# modules that many hooks load, in no row
+ALONE = ("dibs.machine.filesystems", "dibs.shell.builtin", "dibs.ledger.attribution")
 
 
 def make(root: str) -> None:

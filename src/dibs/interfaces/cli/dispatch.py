@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import signal as _signal  # the same functions, with types
     from typing import Any
 
+    from dibs.interfaces.session_hooks import CommandDoor
     from dibs.operations.core.declare import Operation
 else:
     import _signal  # `signal` itself imports enum
@@ -91,9 +92,11 @@ def _help(name: str, *, as_json: bool = False) -> int:
     return help.show(name, as_json=as_json)
 
 
-def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, Any]]:
+def read(
+    operation: Operation, words: parse.Words, door: type[CommandDoor] | None = None
+) -> tuple[Any, Any, dict[str, Any]]:
     """The session, the caller and the field values that the arguments of an operation's command name."""
-    session = open_session(words)
+    session = open_session(words, door=door)
     known = operation.by_name
     given = {name: value for name, value in words.fields.items() if name in known}  # not the command's own
     values = read_fields.request(session, operation, given)
@@ -173,10 +176,10 @@ def _exit_on_signals(session: Any) -> None:
         _signal.signal(_signal.SIGINT, leave)
 
 
-def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
-    """The workspace that the common options and the environment name."""
+def open_session(words: parse.Words, *, timeout: float | None = None, door: type[CommandDoor] | None = None) -> Any:
+    """The workspace that the common options and the environment name. `door` is a command's own."""
     from dibs.client.session import Session
-    from dibs.interfaces.session_hooks import attach
+    from dibs.interfaces import session_hooks
 
     given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
     wanted = words.common.get("timeout") or os.environ.get("DIBS_TIMEOUT")
@@ -184,14 +187,14 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
         from dibs.machine import durations
 
         timeout = durations.parse(wanted, "timeout") / 1000
-    session = attach(Session(os.getcwd(), given, timeout=timeout, short_lived=True))
+    made = (door or session_hooks.CommandDoor)(quiet=words.json)
+    session = Session(os.getcwd(), given, timeout=timeout, short_lived=True, door=made)
     if os.path.exists(f"{session.place.local}/serve.json") and not session.is_far:
         from dibs.client.server_link import SocketLink
 
         session.link = SocketLink(session.place.local)
-    session.announce = None if words.json else _tell
     if session.config.problem:
-        _tell(session.config.problem)
+        session_hooks.tell(session.config.problem)
     _open_sessions.append(session)
     return session
 
@@ -204,9 +207,3 @@ def answer(command: str, result: dict[str, Any], *, as_json: bool, ok: bool = Tr
         from dibs.interfaces.cli import render
 
         render.show(command, result)
-
-
-def _tell(text: str) -> None:
-    """A line for a person who waits for a long operation."""
-    sys.stderr.write(f"dibs: {text}\n")
-    sys.stderr.flush()

@@ -120,7 +120,7 @@ class Operations:
         value, error = await outcome
         self._figures.observe("store_seconds", perf_counter() - began, "run")
         answer = single.end(value, error)
-        return await loop.run_in_executor(self._pool, single.complete, value) if answer is None else answer
+        return await loop.run_in_executor(self._pool, single.complete, value, error) if answer is None else answer
 
     def _wait(
         self, identity: Identity, name: str, given: dict[str, Any], agent: str, request: str, caller: Caller

@@ -16,7 +16,7 @@ from dibs.errors import DibsError, Unavailable
 from dibs.interfaces.python.aio_methods import AsyncMethods
 from dibs.interfaces.python.claim import Claim
 from dibs.interfaces.python.workspace import Workspace
-from dibs.operations.claims.waiters import WITHDRAW, taken_by
+from dibs.operations.claims.waiters import WITHDRAW, left_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class AsyncWorkspace(AsyncMethods):
         withdraws = self.workspace.session.operation(name).withdraws
 
         def give_back(answer: Any) -> None:
-            claims = taken_by(answer)
+            _, claims = left_by(answer)
             if claims:
                 self.workspace.session.run(WITHDRAW, self.workspace.caller(""), {"claims": claims})
 

@@ -19,7 +19,7 @@ from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.interfaces.python.claim import Claim
 from dibs.interfaces.python.methods import Methods
 from dibs.interfaces.python.renewal import Renewals
-from dibs.interfaces.session_hooks import attach
+from dibs.interfaces.session_hooks import ProgramDoor
 from dibs.machine import processes
 from dibs.operations.core.call import PROGRAM
 from dibs.operations.core.declare import COMMON, Field
@@ -92,7 +92,8 @@ class Workspace(Methods):
         if agent is not None and not AGENT.check(agent):  # an empty variable would act as another agent
             raise Invalid("agent: an agent's id or name, not an empty text", field="agent")
         folder = os.path.abspath(PATH.check(readers.plain_path(path)))
-        self._session = attach(Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=_seconds(timeout)))
+        named = os.environ.get("DIBS_WORKSPACE")
+        self._session = Session(folder, named, timeout=_seconds(timeout), door=ProgramDoor())
         if not self._session.is_far:
             self._session.link = CrowdLink(self._session.place.local)
         self._agent = agent
@@ -179,10 +180,11 @@ class Workspace(Methods):
     def twin(self) -> Workspace:
         """The same agent and process with a connection of its own, for calls that wait."""
         made = object.__new__(Workspace)
-        twin = Session(self._session.cwd, None, timeout=self._session.timeout, place=self._session.place)
+        own = self._session
+        twin = Session(own.cwd, None, timeout=own.timeout, place=own.place, door=own.door)
         if not twin.is_far:
             twin.link = CrowdLink(twin.place.local)
-        made._session = attach(twin)
+        made._session = twin
         made._agent, made._process, made.renewals, made.told = self._agent, self._process, Renewals(), None
         made._closings = made._calls = made._calls_at_close = 0
         return made

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.agents.requests import SameRequest, WhoRequest
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
@@ -62,7 +63,7 @@ def adopt(tx: Transaction, call: Call, agent: Agent, alias: str) -> dict[str, An
         put_agent(tx, record)
     else:
         tx.put(name_key(alias), {"agent": call.agent})
-    known = [*[one for one in agent.get("also", ()) if one != alias], alias]
+    known = [*[earlier for earlier in agent.get("also", ()) if earlier != alias], alias]
     agent["also"] = known[-MAX_ALIASES:]
     for old in known[:-MAX_ALIASES]:  # else each would leave a record that nobody removes
         tx.delete(name_key(old))
@@ -72,13 +73,13 @@ def adopt(tx: Transaction, call: Call, agent: Agent, alias: str) -> dict[str, An
 
 def earlier_id(tx: Transaction, agent: str, process: str) -> str:
     """The id that was used by hand in this client process before its agent was known; "" if there is none."""
-    found = tx.get(process_key(process))
-    if found is None or found.get("program") or found["agent"] == agent:
+    owner = tx.get(process_key(process))
+    if owner is None or owner.get("program") or owner["agent"] == agent:
         return ""
-    record = get_agent(tx, found["agent"])
+    record = get_agent(tx, owner["agent"])
     if record is None or record.get("client_type") or record["left"]:  # a session of its own, in the same process
         return ""
-    return str(found["agent"])
+    return str(owner["agent"])
 
 
 def _is_id(alias: str) -> bool:
@@ -133,18 +134,18 @@ def _bring(tx: Transaction, call: Call, former: Agent) -> None:
 # --- for scripts
 
 
-def _who(tx: Transaction, call: Call, agent: str = "") -> dict[str, Any]:
+def _who(tx: Transaction, call: Call, request: WhoRequest) -> dict[str, Any]:
     """Whose shell this is ("" for none), and the id by which scripts know an agent."""
     own = speech.shells_of(tx, call)
-    found = names.found(tx, agent) if agent else ""
-    record = get_agent(tx, found) if found else None
+    identifier = names.found(tx, request["agent"]) if request["agent"] else ""
+    record = get_agent(tx, identifier) if identifier else None
     also = record.get("also", ()) if record is not None else ()
-    return {"shell": own[0] if own else "", "known_as": also[-1] if also else found}
+    return {"shell": own[0] if own else "", "known_as": also[-1] if also else identifier}
 
 
-def _same(tx: Transaction, call: Call, alias: str) -> Any:
+def _same(tx: Transaction, call: Call, request: SameRequest) -> Any:
     """A script in the caller's shell names the caller by this id."""
-    agent = registered_agent(tx, call.agent)
+    agent, alias = registered_agent(tx, call.agent), request["alias"]
     before = list(agent.get("also", ()))
     other = adopt(tx, call, agent, alias)
     if other is not None:

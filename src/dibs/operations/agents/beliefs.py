@@ -41,15 +41,17 @@ def losses(tx: Transaction, call: Call, claims: list[Claim]) -> tuple[list[dict[
     more = 0
     for _, loss in claim_records.losses_of(tx, call.agent):
         if len(told) >= MAX_LOSSES_LISTED:  # only counted: a search for each one's holder would take long
-            more += not loss.get("settled") and any((one[0], one[1]) not in same for one in loss["resources"])
+            more += not loss.get("settled") and any(
+                (resource[0], resource[1]) not in same for resource in loss["resources"]
+            )
             continue
-        found = [] if loss.get("settled") else _by_holder(tx, call, loss, held)
-        if not found:  # acknowledged, or all of it is held again
+        entries = [] if loss.get("settled") else _by_holder(tx, call, loss, held)
+        if not entries:  # acknowledged, or all of it is held again
             continue
         if not loss.get("told"):
             loss["told"] = True
             claim_records.put_loss(tx, loss)
-        told += found
+        told += entries
     return told, more
 
 
@@ -61,7 +63,7 @@ def _by_holder(tx: Transaction, call: Call, loss: Loss, held: Sequence[Sequence[
             continue
         holder = holder_of(tx, call, resources.with_aliases(loss["resources"], [resource]))
         parts.setdefault(holder["agent"] if holder is not None else "", ([], holder))[0].append(resource)
-    return [_entry(tx, {**loss, "resources": found}, holder) for found, holder in parts.values()]
+    return [_entry(tx, {**loss, "resources": resources}, holder) for resources, holder in parts.values()]
 
 
 def holder_of(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Claim | None:
@@ -105,14 +107,14 @@ def tasks(
     A task that it has in mind and does not hold is added to `lost`.
     """
     mind = list(dict.fromkeys(check_text(task, "task").strip() for task in believed))[:MAX_BELIEVED_TASKS]
-    mine = {name: claim for claim in claims for name in _tasks_of(claim["resources"])}
+    own_claims = {name: claim for claim in claims for name in _tasks_of(claim["resources"])}
     for task in mind:
-        if task and task not in mine and not _is_said(tx, call, task, lost):
+        if task and task not in own_claims and not _is_said(tx, call, task, lost):
             lost.append(_not_held(tx, call, task))
-    first = next((task for task in [*mind, *mine] if task in mine), None)
+    first = next((task for task in [*mind, *own_claims] if task in own_claims), None)
     if first is None:
         return None
-    claim = mine[first]
+    claim = own_claims[first]
     return _with_note(tx, {"id": first, "token": claim["token"], "expires_at": iso(tx, claim["until"])})
 
 

@@ -35,6 +35,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent, Credential
+    from dibs.operations.agents.requests import (
+        BearerRequest,
+        ServeTokenRequest,
+        TokenListRequest,
+        TokenNewRequest,
+        TokenRevokeRequest,
+    )
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
@@ -80,9 +87,9 @@ def enter(tx: Transaction, call: Call) -> Forbidden | None:
         own = within(call.agent, who) or within(call.agent, _alias(tx, who))
         return None if own else _another(call, kind, who)
     call.machine = who
-    records = {one: get_agent(tx, one) for one in lineage_of(call.agent)}
+    records = {ancestor: get_agent(tx, ancestor) for ancestor in lineage_of(call.agent)}
     own = all(record is None or record.get("machine") == who for record in records.values())
-    if own and any(record is None and is_of_another(tx, one, kind, who) for one, record in records.items()):
+    if own and any(record is None and is_of_another(tx, ancestor, kind, who) for ancestor, record in records.items()):
         own = False
     return None if own else _another(call, kind, who)
 
@@ -121,21 +128,12 @@ def _another(call: Call, kind: str, who: str) -> Forbidden:
 # --- making, listing, revoking
 
 
-def _new(
-    tx: Transaction,
-    call: Call,
-    agent: str = "",
-    person: str = "",
-    machine: str = "",
-    role: str = "",
-    expires: int = LIFE_MS,
-    note: str = "",
-    hash: str = "",
-) -> Any:
-    named = [(kind, who) for kind, who in ((AGENT_KIND, agent), (PERSON_KIND, person), (MACHINE_KIND, machine)) if who]
+def _new(tx: Transaction, call: Call, request: TokenNewRequest) -> Any:
+    owners = ((AGENT_KIND, request["agent"]), (PERSON_KIND, request["person"]), (MACHINE_KIND, request["machine"]))
+    named = [(kind, who) for kind, who in owners if who]
     if len(named) != 1:
         raise Invalid("say whose it is: exactly one of --agent, --person and --machine", field="agent")
-    kind, who = named[0]
+    (kind, who), role = named[0], request["role"]
     check_agent_id(who)
     if kind != AGENT_KIND and "/" in who:
         raise Invalid(f"{kind}: a name without a slash, which separates subagents", field=kind)
@@ -145,8 +143,9 @@ def _new(
         raise Invalid("role: a machine's agents are not persons; make a credential for the person", field="role")
     if len(tx.fetch([prefix_range(CREDENTIAL_KEYS)], MAX_CREDENTIALS).rows) >= MAX_CREDENTIALS:
         return _full()
-    return {"credential": shown(tx, make(tx, call, kind, who, role or (PERSON if kind == PERSON_KIND else ""),
-                                         expires, note, hash))}  # fmt: skip
+    role = role or (PERSON if kind == PERSON_KIND else "")
+    record = make(tx, call, kind, who, role, request["expires"], request["note"], request["hash"])
+    return {"credential": shown(tx, record)}
 
 
 def _full() -> Quota:
@@ -170,20 +169,22 @@ def make(
     return record
 
 
-def _list(tx: Transaction, call: Call, all: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
+def _list(tx: Transaction, call: Call, request: TokenListRequest) -> dict[str, Any]:
     from dibs.operations.core import paging
 
     def wanted(rows: list[tuple[str, Credential]]) -> list[tuple[str, Credential]]:
-        return [row for row in rows if all or _state(tx, row[1]) == "live"]
+        return [row for row in rows if request["all"] or _state(tx, row[1]) == "live"]
 
-    page = paging.read(tx, [(paging.KEYS, CREDENTIAL_KEYS, wanted)], paging.check_limit(limit), after)
+    sections = [(paging.KEYS, CREDENTIAL_KEYS, wanted)]
+    page = paging.read(tx, sections, paging.check_limit(request["limit"]), request["after"])
     return {"credentials": [shown(tx, record) for record in page.records], **page.answer()}
 
 
-def _revoke(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
-    record: Credential | None = tx.get(credential_key(id))
+def _revoke(tx: Transaction, call: Call, request: TokenRevokeRequest) -> dict[str, Any]:
+    identifier = request["id"]
+    record: Credential | None = tx.get(credential_key(identifier))
     if record is None:
-        raise NotFound(f"no credential {id} is known here; `dibs token list --all` lists them.", id=id)
+        raise NotFound(f"no credential {identifier} is known here; `dibs token list --all` lists them.", id=identifier)
     return {"credential": shown(tx, end(tx, call, record))}
 
 
@@ -198,14 +199,14 @@ def end(tx: Transaction, call: Call, record: Credential) -> Credential:
 
 def shown(tx: Transaction, record: Credential) -> dict[str, Any]:
     """A credential as people see it, without its hash."""
-    found = {
+    view = {
         "id": record["id"], "kind": record["kind"], "who": record["who"], "role": record["role"],
         "state": _state(tx, record), "by": record["by"], "note": record["note"], "since": iso(tx, record["since"]),
         "until": iso(tx, record["until"]), "fingerprint": record["hash"][:FINGERPRINT_CHARS],
     }  # fmt: skip
     if record["revoked"]:
-        found["revoked_at"] = iso(tx, record["revoked"])
-    return found
+        view["revoked_at"] = iso(tx, record["revoked"])
+    return view
 
 
 def is_live(tx: Transaction, record: Credential) -> bool:
@@ -217,9 +218,11 @@ def is_of_another(tx: Transaction, identifier: str, kind: str, who: str) -> bool
     """Was this id given to another bearer, by a credential that counts? Then no machine takes it for an agent."""
     rows = tx.fetch([prefix_range(CREDENTIAL_KEYS)], MAX_CREDENTIALS).rows
     return any(
-        one["who"] == identifier and one["kind"] != MACHINE_KIND and (one["kind"], one["who"]) != (kind, who)
-        for _, one in rows
-        if is_live(tx, one)
+        credential["who"] == identifier
+        and credential["kind"] != MACHINE_KIND
+        and (credential["kind"], credential["who"]) != (kind, who)
+        for _, credential in rows
+        if is_live(tx, credential)
     )
 
 
@@ -230,18 +233,18 @@ def _state(tx: Transaction, record: Credential) -> str:
 # --- a server's own
 
 
-def _of_server(tx: Transaction, call: Call, hash: str, before: str = "") -> dict[str, Any]:
+def _of_server(tx: Transaction, call: Call, request: ServeTokenRequest) -> dict[str, Any]:
     """A person's credential for the local user of a server that starts, in the place of the last one's."""
-    last = tx.get(credential_key(before)) if before else None
+    last = tx.get(credential_key(request["before"])) if request["before"] else None
     if last is not None:
         end(tx, call, last)
-    made = make(tx, call, PERSON_KIND, call.agent, PERSON, MAX_DURATION_MS, "dibs serve", hash)
+    made = make(tx, call, PERSON_KIND, call.agent, PERSON, MAX_DURATION_MS, "dibs serve", request["hash"])
     return {"credential": shown(tx, made)}
 
 
-def _bearer(tx: Transaction, call: Call, id: str, hash: str) -> dict[str, Any]:
+def _bearer(tx: Transaction, call: Call, request: BearerRequest) -> dict[str, Any]:
     """Whose credential was presented to a server."""
-    record = read(tx, id, hash)
+    record = read(tx, request["id"], request["hash"])
     return {"kind": record["kind"], "who": record["who"], "role": record["role"], "until": record["until"]}
 
 

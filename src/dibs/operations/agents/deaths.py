@@ -58,11 +58,13 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Agent], ended: Sequence[C
         put_agent(tx, agent)
         if tx.now - agent["seen"] > DEATH_NEWS_MS:
             continue
-        mine = [claim for claim in ended if within(claim["agent"], identifier)]
-        live = [one for one in claim_records.claims_of(tx, identifier, family=True) if one["until"] > tx.now]
-        void = [*mine, *[claim for claim in live if claim["tied"]]]  # these block nobody: a sweep ends them
+        own_claims = [claim for claim in ended if within(claim["agent"], identifier)]
+        live = [claim for claim in claim_records.claims_of(tx, identifier, family=True) if claim["until"] > tx.now]
+        void = [*own_claims, *[claim for claim in live if claim["tied"]]]  # these block nobody: a sweep ends them
         left = [claim for claim in live if not claim["tied"]]
-        shows = [[COMMIT, claim["claim"]] for claim in mine] + [[claim["token"], claim["claim"]] for claim in live]
+        shows = [[COMMIT, claim["claim"]] for claim in own_claims] + [
+            [claim["token"], claim["claim"]] for claim in live
+        ]
         suspicions.put(
             tx, "dead", identifier, identifier, since=agent["seen"], event="", pid=process[3], process=name,
             commits=shows[:MAX_SHOWN], held=[resource for claim in void for resource in claim["resources"]],
@@ -71,7 +73,7 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Agent], ended: Sequence[C
         )  # fmt: skip
         told += 1
     if told:
-        FOLLOW_UPS["suspicions"](tx, call)
+        FOLLOW_UPS.suspicions(tx, call)
     return told
 
 

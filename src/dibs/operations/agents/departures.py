@@ -20,30 +20,32 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.claims.records import Claim, Stored
-    from dibs.operations.core.call import Record
+    from dibs.operations.core.call import Answer, Record
     from dibs.stores.seam import Transaction
+
+    Begun = tuple[Answer, list[str]]  # a part of the answer, and the jobs that are left
 
 LEFT, KILLED, RELEASED = "left", "killed", "released"
 KINDS = (claim_records.CLAIM, claim_records.WAITER, claim_records.INTEREST)
 
 
-def begin(tx: Transaction, by: str, agent: str, how: str, *, family: bool = False, **more: Any) -> dict[str, Any]:
-    """Take the first step. The answer has what was released, passed on or voided, and the job if there is more."""
+def begin(tx: Transaction, by: str, agent: str, how: str, *, family: bool = False, **more: Any) -> Begun:
+    """Take the first step. The answer has what was released, passed on or voided; the job, if there is more."""
     kinds = (claim_records.CLAIM,) if how == RELEASED else KINDS
     places = [entry for kind in kinds for entry in claim_records.index_entries(kind, agent, family=family)]
     job = long_jobs.new(tx, "claims", by, agent=agent, how=how, places=places, after="", released=[], passed=[], **more)
     jobs = long_jobs.begin(tx, job)
-    return long_jobs.with_jobs(_answer(job), jobs)
+    return _answer(job), jobs
 
 
-def begin_all(tx: Transaction, by: str, agents: Sequence[str]) -> dict[str, Any]:
+def begin_all(tx: Transaction, by: str, agents: Sequence[str]) -> Begun:
     """Take the first step of voiding what these agents and their subagents hold."""
     places = [
         entry for kind in KINDS for agent in agents for entry in claim_records.index_entries(kind, agent, family=True)
     ]
     job = long_jobs.new(tx, "claims", by, agent="", how=KILLED, places=places, after="", released=[], passed=[])
     jobs = long_jobs.begin(tx, job)
-    return long_jobs.with_jobs(_answer(job), jobs)
+    return _answer(job), jobs
 
 
 def step(tx: Transaction, job: Record, room: int) -> int:

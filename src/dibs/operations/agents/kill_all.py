@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.operations.agents.departures import Begun
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
@@ -32,13 +33,13 @@ def _agents(tx: Transaction, is_meant: Callable[[Agent], bool]) -> list[Agent]:
     def meant(rows: list[tuple[str, Agent]]) -> list[tuple[str, Agent]]:
         return [row for row in rows if "same" not in row[1] and is_meant(row[1])]
 
-    found: list[Agent] = []
+    agents: list[Agent] = []
     after = ""
     while True:
         page = read(tx, [(KEYS, AGENT_KEYS, meant)], MAX_PAGE_ROWS, after)
-        found += page.records
+        agents += page.records
         if page.cursor is None:
-            return found
+            return agents
         after = page.cursor
 
 
@@ -49,16 +50,16 @@ def _is_meant(agent: Agent, own: str) -> bool:
     return agent.get("kind") != "person" and not agent["left"] and not agent["killed"]
 
 
-def run(tx: Transaction, call: Call, why: str, stop: Callable[[Agent], None]) -> dict[str, Any]:
+def run(tx: Transaction, call: Call, why: str, stop: Callable[[Agent], None]) -> Begun:
     """Stop them all. `stop` writes the record of one; the answer has the records of those that are shown."""
     own = call.agent.partition("/")[0]
-    found = _agents(tx, lambda agent: _is_meant(agent, own))
-    call.know([agent["process"] for agent in found[:MAX_SHOWN]])
-    for agent in found:
+    agents = _agents(tx, lambda agent: _is_meant(agent, own))
+    call.know([agent["process"] for agent in agents[:MAX_SHOWN]])
+    for agent in agents:
         agent["killed"] = {"by": call.agent, "why": why, "at": tx.now, "all": True}
         stop(agent)
-    voided = departures.begin_all(tx, call.agent, [agent["agent"] for agent in found])
-    return {"agents": found[:MAX_SHOWN], "killed": len(found), **voided, "running": []}
+    voided, jobs = departures.begin_all(tx, call.agent, [agent["agent"] for agent in agents])
+    return {"agents": agents[:MAX_SHOWN], "killed": len(agents), **voided, "running": []}, jobs
 
 
 def _is_stopped_with_all(agent: Agent) -> bool:
@@ -67,7 +68,7 @@ def _is_stopped_with_all(agent: Agent) -> bool:
 
 def revive(tx: Transaction, bring_back: Callable[[Agent], None]) -> dict[str, Any]:
     """Let those act again that it stopped. `bring_back` writes the record of one."""
-    found = _agents(tx, _is_stopped_with_all)
-    for agent in found:
+    agents = _agents(tx, _is_stopped_with_all)
+    for agent in agents:
         bring_back(agent)
-    return {"agents": found[:MAX_SHOWN], "revived": len(found)}
+    return {"agents": agents[:MAX_SHOWN], "revived": len(agents)}

@@ -11,27 +11,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.agents.requests import FoundRequest, NamedRequest, NamesRequest
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 
-def _names(tx: Transaction, _: Call, agents: list[str]) -> dict[str, Any]:
-    return {"names": names.names_of(tx, agents)}
+def _names(tx: Transaction, _: Call, request: NamesRequest) -> dict[str, Any]:
+    return {"names": names.names_of(tx, request["agents"])}
 
 
-def _found(tx: Transaction, _: Call, word: str) -> dict[str, Any]:
-    return {"id": names.found(tx, word)}
+def _found(tx: Transaction, _: Call, request: FoundRequest) -> dict[str, Any]:
+    return {"id": names.found(tx, request["word"])}
 
 
-def _named(tx: Transaction, _: Call, words: list[str]) -> dict[str, Any]:
+def _named(tx: Transaction, _: Call, request: NamedRequest) -> dict[str, Any]:
     """For each word the agents whose name has it, and whose id has not: a log has ids."""
-    found: list[list[str]] = [[] for _ in words]
+    agents: list[list[str]] = [[] for _ in request["words"]]
     for key, record in walk(tx, NAME_KEYS):
         name = key[3:].lower()
-        for place, word in enumerate(words):
+        for place, word in enumerate(request["words"]):
             if word in name and word not in record["agent"].lower():
-                found[place].append(record["agent"])
-    return {"agents": found}
+                agents[place].append(record["agent"])
+    return {"agents": agents}
 
 
 NAMES = Operation(

@@ -208,8 +208,8 @@ def slip(tx: Transaction, word: str) -> str:
 
 def _words(tx: Transaction) -> list[str]:
     """The ids and names of agents."""
-    found = [record for _, record in tx.fetch([prefix_range(AGENT_KEYS)], MAX_AGENTS_READ).rows if not record["left"]]
-    return list(dict.fromkeys(word for record in found for word in (_told(record["agent"], record), record["agent"])))
+    records = [record for _, record in tx.fetch([prefix_range(AGENT_KEYS)], MAX_AGENTS_READ).rows if not record["left"]]
+    return list(dict.fromkeys(word for record in records for word in (_told(record["agent"], record), record["agent"])))
 
 
 def _is_slip(word: str, known: str) -> bool:

@@ -54,20 +54,22 @@ def _leave_own(tx: Transaction, call: Call, record: Credential, named: list[Proc
 
     On a store that machines open themselves such a machine may have agents that no credential registered.
     """
-    known = {process_name(one): one for one in [*named, *call.ancestors, *([call.client] if call.client else ())]}
+    known = {
+        process_name(process): process for process in [*named, *call.ancestors, *([call.client] if call.client else ())]
+    }
     keys = {
         process_key(name): name for name in [*known, *[name for name, alive in call.facts.items() if alive is not None]]
     }
-    agents = {keys[key]: found["agent"] for key, found in tx.get_many(list(keys)).items() if found is not None}
+    agents = {keys[key]: record["agent"] for key, record in tx.get_many(list(keys)).items() if record is not None}
     records = get_agents(tx, agents.values())
     others = {name for name, agent in agents.items() if not credentials.speaks_for(record, agent, records[agent])}
     if not others:
         return
-    if any(process_name(one) in others for one in named):
+    if any(process_name(process) in others for process in named):
         raise Forbidden("this process is another agent's.", agent=record["who"])
     if call.client is not None and process_name(call.client) in others:
         call.client = None
-    call.ancestors = [one for one in call.ancestors if process_name(one) not in others]
+    call.ancestors = [process for process in call.ancestors if process_name(process) not in others]
     call.facts.update(dict.fromkeys(others & call.facts.keys()))
 
 
@@ -78,19 +80,19 @@ def check(host: str, processes: Iterable[Process | None]) -> None:
             raise Forbidden("a caller names processes of its own machine alone.", process=process)
 
 
-def _is_free(tx: Transaction, mine: Credential, owner: MachineOwner | None) -> bool:
+def _is_free(tx: Transaction, credential: Credential, owner: MachineOwner | None) -> bool:
     """Is the machine this credential's, or nobody's?"""
-    if owner is None or (owner["kind"], owner["who"]) == (mine["kind"], mine["who"]):
+    if owner is None or (owner["kind"], owner["who"]) == (credential["kind"], credential["who"]):
         return True
-    if mine["kind"] == credentials.MACHINE_KIND != owner["kind"]:
+    if credential["kind"] == credentials.MACHINE_KIND != owner["kind"]:
         return True
     former = tx.get(credential_key(owner["credential"]))
     return former is None or not credentials.is_live(tx, former)
 
 
 def _bind(tx: Transaction, record: Credential, host: str) -> None:
-    machines = [*[one for one in record.get("machines", ()) if one != host], host]
-    old = [machine_key(one) for one in machines[:-MAX_MACHINES]]
+    machines = [*[machine for machine in record.get("machines", ()) if machine != host], host]
+    old = [machine_key(machine) for machine in machines[:-MAX_MACHINES]]
     for key, owner in tx.get_many(old).items():
         if owner is not None and owner["credential"] == record["id"]:
             tx.delete(key)

@@ -14,7 +14,7 @@ from dibs.operations.agents.registration import register, set_process
 from dibs.operations.claims import endings, releases, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import check_agent_id, iso, process_name, related
+from dibs.operations.core.call import check_agent_id, iso, process_name, related, with_jobs
 from dibs.operations.core.declare import ANYWHERE, BY_AGENT, MAX_TEXTS, PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 from dibs.stores.seam import COMMIT
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
     from dibs.operations.agents.answers import AgentState, AgentView, Breaker, Health
     from dibs.operations.agents.records import Agent
+    from dibs.operations.agents.requests import AgentsRequest, BootRequest, KillRequest, ReviveRequest
     from dibs.operations.claims.answers import AlertShort
     from dibs.operations.claims.records import Claim
     from dibs.operations.core import paging
-    from dibs.operations.core.call import Call, Process
+    from dibs.operations.core.call import Call, JobsLeft, Process
     from dibs.stores.seam import Transaction
 
 MAX_CLAIMS_LISTED = 200  # in one briefing, which also has the total
@@ -43,29 +44,19 @@ RECENT_MS = 120_000  # twice the interval at which an agent's activity is record
 # --- boot
 
 
-def _boot(
-    tx: Transaction,
-    call: Call,
-    task: str = "",
-    type: str = "",
-    can: Sequence[str] = (),
-    pid: Process | None = None,
-    client_type: str = "",
-    believed: Sequence[str] = (),
-    also: str = "",
-    files: dict[str, str] | None = None,
-) -> dict[str, Any]:
+def _boot(tx: Transaction, call: Call, request: BootRequest) -> dict[str, Any]:
     """Register the agent, compare its beliefs with the live record, and brief it."""
-    process = pid if pid is not None else call.client
+    files = request["files"]
+    process = request["pid"] if request["pid"] is not None else call.client
     before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
-    agent, moved = _started(tx, call, get_agent(tx, call.agent), process, type, client_type, can)
+    agent, moved = _started(tx, call, process, request)
     known, told = agent.get("rules", ""), agent.get("files", {})
     if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
         agent["rules"], agent["rules_at"] = call.rules, COMMIT
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     agent.update({"files": dict([*{**told, **files}.items()][-MAX_TEXTS:])} if files else {})
     call.tied = process is not None and agent["process"] == process
-    rivals = [aliases.adopt(tx, call, agent, one) for one in (before, also) if one]
+    rivals = [aliases.adopt(tx, call, agent, alias) for alias in (before, request["also"]) if alias]
     put_agent(tx, agent)
     call.name = agent["name"]
     releases.renew_active(tx, call)
@@ -77,41 +68,31 @@ def _boot(
         "agent": call.agent,
         "incarnation": agent["incarnation"],
         "role": roles.told(call, agent),
-        **_briefing(tx, call, claims, unended, [task, *believed]),
+        **_briefing(tx, call, claims, unended, [request["task"], *request["believed"]]),
         "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
     }
     if files:
         answer["files"] = {name: _change(told.get(name), digest) for name, digest in files.items()}
-    rival = next((one for one in rivals if one is not None), None)
+    rival = next((other for other in rivals if other is not None), None)
     if rival is not None:
         answer["rival"] = rival
     return answer
 
 
-def _started(
-    tx: Transaction,
-    call: Call,
-    agent: Agent | None,
-    process: Process | None,
-    type: str,
-    client_type: str,
-    can: Sequence[str],
-) -> tuple[Agent, bool]:
+def _started(tx: Transaction, call: Call, process: Process | None, request: BootRequest) -> tuple[Agent, bool]:
     """The record of an agent that starts, not written yet; and whether it comes from another process than before."""
-    moved = False
+    agent, moved = get_agent(tx, call.agent), False
+    type_, client_type = request["type"], request["client_type"]
     if agent is None:
-        agent = register(
-            tx, call.agent, process=process, kind=client_type or type or call.kind, program=call.is_program(process),
-            person=call.is_person, machine=call.machine, client=call.kind, host=call.host,
-        )  # fmt: skip
+        agent = register(tx, call, process, client_type or type_ or call.kind)
     elif process is not None:
         moved = agent["process"] is not None and agent["process"] != process
     was = "" if agent["left"] else agent["type"]
-    agent["type"] = type or client_type or agent["type"]
+    agent["type"] = type_ or client_type or agent["type"]
     _take_on_type(tx, agent, was)
     if client_type and call.sender != BY_AGENT:  # a role may depend on it; from afar, one agent's word gives it none
         agent["client_type"] = client_type
-    agent["can"] = sorted(set(can)) or agent["can"]
+    agent["can"] = sorted(set(request["can"])) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
     agent.pop("ended", None)
     if process is not None and agent["process"] != process:
@@ -194,9 +175,9 @@ def _live(tx: Transaction, call: Call) -> tuple[list[Claim], int]:
 
     Of very many, the sweeps end the rest; returns how many these are.
     """
-    found = claim_records.claims_of(tx, call.agent)
-    live = [claim for claim in found if claim["until"] > tx.now]
-    over = [claim for claim in found if claim["until"] <= tx.now]
+    claims = claim_records.claims_of(tx, call.agent)
+    live = [claim for claim in claims if claim["until"] > tx.now]
+    over = [claim for claim in claims if claim["until"] <= tx.now]
     freed: list[Any] = []
     for claim in over[: long_jobs.RECORDS_PER_STEP]:
         endings.expire(tx, claim)
@@ -207,31 +188,33 @@ def _live(tx: Transaction, call: Call) -> tuple[list[Claim], int]:
 
 def _others(tx: Transaction, call: Call) -> dict[str, Any]:
     """The other agents at work, on what, and for how much longer; a few of them, and how many more there are."""
-    found: dict[str, list[Claim]] = {}
+    by_agent: dict[str, list[Claim]] = {}
     for claim in claim_records.all_claims(tx, MAX_CLAIMS_READ)[0]:
         if claim["until"] > tx.now and claim["mode"] == resources.WRITE and not related(claim["agent"], call.agent):
-            found.setdefault(claim["agent"], []).append(claim)
-    chosen = sorted(found, key=lambda agent: -max(claim["since"] for claim in found[agent]))[:OTHERS]
-    dead = {claim["agent"] for claim in endings.gone(tx, call, [claim for agent in chosen for claim in found[agent]])}
+            by_agent.setdefault(claim["agent"], []).append(claim)
+    chosen = sorted(by_agent, key=lambda agent: -max(claim["since"] for claim in by_agent[agent]))[:OTHERS]
+    dead = {
+        claim["agent"] for claim in endings.gone(tx, call, [claim for agent in chosen for claim in by_agent[agent]])
+    }
     shown = []
     for agent in chosen:
         if agent not in dead:
-            latest = max(found[agent], key=lambda claim: claim["until"])
-            texts = [text for claim in found[agent] for text in resources.shown(claim["resources"])]
+            latest = max(by_agent[agent], key=lambda claim: claim["until"])
+            texts = [text for claim in by_agent[agent] for text in resources.shown(claim["resources"])]
             shown.append({"agent": agent, "resources": texts[:FILES], "more": max(0, len(texts) - FILES),
                           "left": views.left(tx, latest)})  # fmt: skip
-    return {"agents": shown, "more": max(0, len(found) - len(chosen))}
+    return {"agents": shown, "more": max(0, len(by_agent) - len(chosen))}
 
 
 # --- leave
 
 
-def _leave(tx: Transaction, call: Call) -> dict[str, Any]:
+def _leave(tx: Transaction, call: Call) -> dict[str, Any] | JobsLeft:
     """The agent ends. A subagent's claims pass to its parent; any other agent's are released."""
     parent = call.agent.rpartition("/")[0]
     heir = get_agent(tx, parent) if parent else None
     tied = heir is not None and heir["process"] is not None
-    given = departures.begin(tx, call.agent, call.agent, departures.LEFT, to=parent, tied=tied)
+    given, jobs = departures.begin(tx, call.agent, call.agent, departures.LEFT, to=parent, tied=tied)
     if parent:
         from dibs.operations.messages import subscriptions
 
@@ -241,7 +224,7 @@ def _leave(tx: Transaction, call: Call) -> dict[str, Any]:
     _parts(tx, agent)
     put_agent(tx, agent)
     tx.append("agent.left", call.agent, call.agent, {})
-    return {**given, "to": parent or None}
+    return with_jobs({**given, "to": parent or None}, jobs)
 
 
 def _parts(tx: Transaction, agent: Agent) -> None:
@@ -267,15 +250,16 @@ def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
 # --- kill and revive
 
 
-def _kill(tx: Transaction, call: Call, agent: str, why: str) -> dict[str, Any]:
+def _kill(tx: Transaction, call: Call, request: KillRequest) -> dict[str, Any] | JobsLeft:
     """Void everything that an agent and its subagents hold, and refuse all their calls until revived."""
+    agent, why = request["agent"], request["why"]
     if not why:
         raise Invalid("say why: the agent is told, and the log records it", field="why")
     if agent == "all":
         from dibs.operations.agents import kill_all
 
-        stopped = kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
-        return {**stopped, "agents": [shown(tx, call, one) for one in stopped["agents"]]}
+        stopped, jobs = kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
+        return with_jobs({**stopped, "agents": [shown(tx, call, record) for record in stopped["agents"]]}, jobs)
     check_agent_id(agent)
     target = _known(tx, agent)
     if agent == call.agent:
@@ -283,9 +267,9 @@ def _kill(tx: Transaction, call: Call, agent: str, why: str) -> dict[str, Any]:
     call.know([target["process"]])  # only below a client that is there something may still run
     target["killed"] = {"by": call.agent, "why": why, "at": tx.now}
     _killed(tx, call, target, why)
-    found = shown(tx, call, target)
-    voided = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
-    return {"agents": [found], "killed": 1, **voided, "running": []}
+    view = shown(tx, call, target)
+    voided, jobs = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
+    return with_jobs({"agents": [view], "killed": 1, **voided, "running": []}, jobs)
 
 
 def _killed(tx: Transaction, call: Call, target: Agent, why: str) -> None:
@@ -296,21 +280,21 @@ def _killed(tx: Transaction, call: Call, target: Agent, why: str) -> None:
     tx.append("agent.killed", call.agent, target["agent"], {"why": why})
 
 
-def _asks(tx: Transaction, call: Call, agent: str, **_: Any) -> tuple[str, list[str]]:
+def _asks(tx: Transaction, call: Call, request: KillRequest | ReviveRequest) -> tuple[str, list[str]]:
     """Only an orchestrator stops another agent; any agent may stop its own subagents."""
-    parent = agent.rpartition("/")[0]  # no agent stops or revives itself
+    parent = request["agent"].rpartition("/")[0]  # no agent stops or revives itself
     return "orchestrator", [parent] if parent else []
 
 
-def _revive(tx: Transaction, call: Call, agent: str) -> dict[str, Any]:
+def _revive(tx: Transaction, call: Call, request: ReviveRequest) -> dict[str, Any]:
     """Let a killed agent act again, or all that `kill all` stopped. They get no claim back."""
-    if agent == "all":
+    if request["agent"] == "all":
         from dibs.operations.agents import kill_all
 
         revived = kill_all.revive(tx, lambda target: _revived(tx, call, target))
-        return {**revived, "agents": [shown(tx, call, one) for one in revived["agents"]]}
-    check_agent_id(agent)
-    target = _known(tx, agent)
+        return {**revived, "agents": [shown(tx, call, record) for record in revived["agents"]]}
+    check_agent_id(request["agent"])
+    target = _known(tx, request["agent"])
     if not target["killed"]:
         return {"agents": [shown(tx, call, target)], "revived": 0}
     _revived(tx, call, target)
@@ -339,28 +323,22 @@ LEFT: Final = "left"
 STATES = ("alive", "gone", "unknown", LEFT, "killed")  # unknown: its process cannot be seen from here
 
 
-def _agents(
-    tx: Transaction,
-    call: Call,
-    all: bool = False,
-    type: str = "",
-    state: str = "",
-    usage: bool = False,
-    limit: int = 0,
-    after: str = "",
-) -> dict[str, Any]:
+def _agents(tx: Transaction, call: Call, request: AgentsRequest) -> dict[str, Any]:
     from dibs.operations.core import paging
 
-    def fits(agent: Agent) -> bool:
-        return (not type or agent["type"] == type) and (not state or _state(call, agent) == state)
+    type_, state = request["type"], request["state"]
 
-    page = listed(tx, call, paging.check_limit(limit), after, all=all or state == LEFT, fits=fits)
+    def fits(agent: Agent) -> bool:
+        return (not type_ or agent["type"] == type_) and (not state or _state(call, agent) == state)
+
+    limit = paging.check_limit(request["limit"])
+    page = listed(tx, call, limit, request["after"], all=request["all"] or state == LEFT, fits=fits)
     at_work = _at_work(tx, page.records)
-    found = [
+    listing = [
         {**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], []), **_assigned(tx, agent)}
         for agent in page.records
     ]
-    return {"agents": found, **({"usage": True} if usage else {}), **page.answer()}
+    return {"agents": listing, **({"usage": True} if request["usage"] else {}), **page.answer()}
 
 
 def listed(
@@ -426,12 +404,12 @@ def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
 
 def _at_work(tx: Transaction, agents: list[Agent]) -> dict[str, list[str]]:
     """The running tasks of each of these agents, by their claims."""
-    found: dict[str, list[str]] = {}
+    tasks: dict[str, list[str]] = {}
     for agent in agents:
         for claim in claim_records.claims_of(tx, agent["agent"]):
             if claim["by"] == endings.BY_TASK and claim["until"] > tx.now:
-                found.setdefault(agent["agent"], []).append(claim["task"])
-    return found
+                tasks.setdefault(agent["agent"], []).append(claim["task"])
+    return tasks
 
 
 def _assigned(tx: Transaction, agent: Agent) -> dict[str, list[str]]:
@@ -441,8 +419,8 @@ def _assigned(tx: Transaction, agent: Agent) -> dict[str, list[str]]:
     from dibs.operations.tasks.records import assigned_to
 
     rows = tx.scan(1, assigned_to(agent["agent"]), MAX_ASSIGNED_SHOWN).rows
-    found = [task["task"] for _, _, task in rows if task["assigned"]["until"] > tx.now]
-    return {"assigned": found} if found else {}
+    tasks = [task["task"] for _, _, task in rows if task["assigned"]["until"] > tx.now]
+    return {"assigned": tasks} if tasks else {}
 
 
 def shown(tx: Transaction, call: Call, agent: Agent) -> AgentView:

@@ -9,32 +9,29 @@ from dibs.operations.core.call import process_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.agents.records import Agent
-    from dibs.operations.core.call import Process
+    from dibs.operations.core.call import Call, Process
     from dibs.stores.seam import Transaction
 
 MAX_FORMER_PROCESSES = 8  # earlier processes of an agent, kept so that they are recognised as fenced
 
 
-def register(
-    tx: Transaction, identifier: str, *, process: Process | None, kind: str = "", program: bool = False,
-    person: bool = False, machine: str = "", client: str = "", host: str = "",
-) -> Agent:  # fmt: skip
-    """Make an agent known, and give it a name. Its parent is in its id."""
+def register(tx: Transaction, call: Call, process: Process | None, kind: str) -> Agent:
+    """Make the caller known, and give it a name, by its kind. Its parent is in its id."""
     agent: Agent = {
-        "agent": identifier, "name": "", "type": "", "can": [], "incarnation": 1, "process": None, "former": [],
+        "agent": call.agent, "name": "", "type": "", "can": [], "incarnation": 1, "process": None, "former": [],
         "killed": None, "since": tx.now, "seen": tx.now, "left": False,
     }  # fmt: skip
-    if person:
+    if call.is_person:
         agent["kind"] = "person"
-    if machine:  # by its credential: see credentials.py
-        agent["machine"] = machine
-    if client:
-        agent["client"] = client
+    if call.machine:  # by its credential: see credentials.py
+        agent["machine"] = call.machine
+    if call.kind:
+        agent["client"] = call.kind
     if process is not None:
-        set_process(tx, agent, process, program=program, host=host)
+        set_process(tx, agent, process, program=call.is_program(process), host=call.host)
     names.give(tx, agent, kind)
-    data = {"process": process, "name": agent["name"], **({"machine": machine} if machine else {})}
-    tx.append("agent.registered", identifier, identifier, data)
+    data = {"process": process, "name": agent["name"], **({"machine": call.machine} if call.machine else {})}
+    tx.append("agent.registered", call.agent, call.agent, data)
     put_agent(tx, agent)
     return agent
 
@@ -54,5 +51,5 @@ def set_process(tx: Transaction, agent: Agent, process: Process, *, program: boo
     agent["former"] = [p for p in agent["former"] if p != process]
     agent["process"] = process
     if "/" not in agent["agent"]:  # a subagent runs in its parent's process, under the parent's name
-        mine = {"agent": agent["agent"], "program": True} if program else {"agent": agent["agent"]}
-        tx.put(process_key(process_name(process)), mine)
+        record = {"agent": agent["agent"], "program": True} if program else {"agent": agent["agent"]}
+        tx.put(process_key(process_name(process)), record)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.agents.requests import UseRequest
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
@@ -158,9 +159,10 @@ def _banned(name: str, tool: str) -> Forbidden:
     return Forbidden(text, role=name, tool=tool)
 
 
-def _use(tx: Transaction, call: Call, tool: str, client: str = "") -> Any:
+def _use(tx: Transaction, call: Call, request: UseRequest) -> Any:
     """May the agent use this tool at all?"""
-    name, role = of(call, get_agent(tx, call.agent), client)
+    tool = request["tool"]
+    name, role = of(call, get_agent(tx, call.agent), request["client"])
     if role is None or not bans(role, tool):
         return {}
     tx.append("command.refused", call.agent, tool, {"code": Forbidden.code, "role": name})

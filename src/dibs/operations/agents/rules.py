@@ -12,17 +12,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.agents.requests import RulesRequest
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 
-def _rules(tx: Transaction, call: Call, ack: bool = False) -> dict[str, Any]:
+def _rules(tx: Transaction, call: Call, request: RulesRequest) -> dict[str, Any]:
     """The present version, and the one that the caller was shown; `ack` records that it knows the present one."""
     agent = get_agent(tx, call.agent)
-    if agent is None and ack:  # a question alone does not register the caller
-        agent = register(tx, call.agent, process=call.client, person=call.is_person)
+    if agent is None and request["ack"]:  # a question alone does not register the caller
+        agent = register(tx, call, call.client, call.kind)
     known = "" if agent is None else agent.get("rules", "")
-    if agent is not None and ack and call.rules and known != call.rules:
+    if agent is not None and request["ack"] and call.rules and known != call.rules:
         agent["rules"], agent["rules_at"] = call.rules, COMMIT
         known = call.rules
         put_agent(tx, agent)

@@ -43,10 +43,10 @@ def shells_of(tx: Transaction, call: Call) -> list[str]:
     if not (call.typed or program):
         return []
     keys, own = [process_key(process_name(process)) for process in call.ancestors], agent_key(call.session)
-    found = tx.get_many([*keys, own])
-    clients = [found[key]["agent"] for key in keys if found[key] is not None and not found[key].get("program")]
+    owners = tx.get_many([*keys, own])
+    clients = [owners[key]["agent"] for key in keys if owners[key] is not None and not owners[key].get("program")]
     nearest = clients[0] if clients else ""
-    session = "" if program and found[own] is None else call.session  # an agent of another workspace is none here
+    session = "" if program and owners[own] is None else call.session  # an agent of another workspace is none here
     return [agent for agent in (nearest, session) if agent]
 
 
@@ -73,5 +73,5 @@ def refusal_of_other_agent(tx: Transaction, own: str, other: str) -> Forbidden:
 
 def subagents(tx: Transaction, agent: str) -> list[Agent]:
     """The agent's subagents that have not ended, as far as is known; a few of them."""
-    found = tx.fetch([subagents_range(agent)], 64).rows
-    return [record for _, record in found if not record["left"] and not record["killed"]]
+    rows = tx.fetch([subagents_range(agent)], 64).rows
+    return [record for _, record in rows if not record["left"] and not record["killed"]]

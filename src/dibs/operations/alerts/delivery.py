@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.alerts.answers import AlertView, Deliveries
     from dibs.operations.alerts.records import Alert, Facts
+    from dibs.operations.alerts.requests import AlertReportRequest, AlertTakeRequest
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
@@ -41,10 +42,10 @@ BACKOFF_MS = (5_000, 30_000, 120_000, 600_000, 3_600_000)  # after the first att
 MAX_PENDING_READ = 512
 
 
-def _take(tx: Transaction, call: Call, limit: int = MAX_TAKEN) -> dict[str, list[TakenAlert]]:
+def _take(tx: Transaction, call: Call, request: AlertTakeRequest) -> dict[str, list[TakenAlert]]:
     """Take the alerts whose delivery is due."""
     taken: list[TakenAlert] = []
-    for alert in due_deliveries(tx, min(limit, MAX_TAKEN)):
+    for alert in due_deliveries(tx, min(request["limit"], MAX_TAKEN)):
         delivery = alert["delivery"]
         assert delivery is not None
         if delivery["tries"] >= MAX_TRIES:  # the last process that took it never reported
@@ -57,11 +58,12 @@ def _take(tx: Transaction, call: Call, limit: int = MAX_TAKEN) -> dict[str, list
     return {"taken": taken}
 
 
-def _report(tx: Transaction, call: Call, alert: str, lease: str, why: str = "") -> dict[str, bool]:
+def _report(tx: Transaction, call: Call, request: AlertReportRequest) -> dict[str, bool]:
     """What became of an attempt; `why` it failed, "" if it did not."""
+    why = request["why"]
     for record in pending_deliveries(tx, MAX_PENDING_READ):
         delivery = record["delivery"]
-        if record["alert"] == alert and delivery is not None and delivery["lease"] == lease:
+        if record["alert"] == request["alert"] and delivery is not None and delivery["lease"] == request["lease"]:
             delivery["why"] = why[:200]
             if why and delivery["tries"] >= MAX_TRIES:
                 _give_up(tx, record, delivery["why"])

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer
     from dibs.operations.alerts.records import Alert, Facts
+    from dibs.operations.alerts.requests import AlertsAckRequest, AlertsRequest
     from dibs.operations.core.call import Call
     from dibs.operations.core.paging import Section
     from dibs.stores.seam import Transaction
@@ -19,14 +20,12 @@ EVERY = "all"
 STATES = (records.OPEN, records.ACKNOWLEDGED, records.CLEARED, EVERY)
 
 
-def _alerts(
-    tx: Transaction, call: Call, state: str = "", kind: str = "", limit: int = 0, after: str = ""
-) -> AlertsAnswer:
+def _alerts(tx: Transaction, call: Call, request: AlertsRequest) -> AlertsAnswer:
     """Alerts that are not cleared (of a state; all of them), the gravest first; cleared ones by their time."""
-    wanted = {"": (records.OPEN, records.ACKNOWLEDGED), EVERY: STATES}.get(state, (state,))
+    wanted = {"": (records.OPEN, records.ACKNOWLEDGED), EVERY: STATES}.get(request["state"], (request["state"],))
 
     def fits(alert: Alert[Facts]) -> bool:
-        return alert["state"] in wanted and (not kind or alert["kind"] == kind)
+        return alert["state"] in wanted and (not request["kind"] or alert["kind"] == request["kind"])
 
     def fitting(rows: list[tuple[str, Alert[Facts]]]) -> list[tuple[str, Alert[Facts]]]:
         return [row for row in rows if fits(row[1])]
@@ -34,7 +33,7 @@ def _alerts(
     sections: list[Section] = [(paging.KEYS, records.ALERT_KEYS, fitting)]
     if records.CLEARED in wanted:
         sections.append((paging.KEYS, records.CLEARED_KEYS, fitting))
-    page = paging.read(tx, sections, paging.check_limit(limit), after)
+    page = paging.read(tx, sections, paging.check_limit(request["limit"]), request["after"])
     page.records.sort(key=_order)
     return {
         "alerts": [views.shown(tx, alert) for alert in page.records],
@@ -50,15 +49,20 @@ def _order(alert: Alert[Facts]) -> tuple[bool, int, bool, int]:
     return over, -views.RANK[alert["severity"]] if not over else 0, alert["state"] != records.OPEN, alert["raised"]
 
 
-def _ack(tx: Transaction, call: Call, id: str, why: str = "") -> AlertAckAnswer:
+def _ack(tx: Transaction, call: Call, request: AlertsAckRequest) -> AlertAckAnswer:
     """Take note of an alert, or of all open ones. The same once more changes nothing."""
+    identifier = request["id"]
     alerts = views.live(tx)
-    chosen = [alert for alert in alerts if alert["alert"] == id or (id == EVERY and alert["state"] == records.OPEN)]
-    if not chosen and id != EVERY:
-        raise NotFound(f"no alert {id} is open; `dibs alerts` lists them", id=id)
+    chosen = [
+        alert
+        for alert in alerts
+        if alert["alert"] == identifier or (identifier == EVERY and alert["state"] == records.OPEN)
+    ]
+    if not chosen and identifier != EVERY:
+        raise NotFound(f"no alert {identifier} is open; `dibs alerts` lists them", id=identifier)
     for alert in chosen:
         if alert["state"] == records.OPEN:
-            lifecycle.acknowledge(tx, alert, call.agent, why)
+            lifecycle.acknowledge(tx, alert, call.agent, request["why"])
     return {"alerts": [views.shown(tx, alert) for alert in chosen]}
 
 

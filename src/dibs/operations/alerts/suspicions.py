@@ -2,7 +2,7 @@
 
 An operation that notices trouble often has neither the policy nor the facts about processes at hand. It leaves a
 suspicion in its own transaction; the next sweep or look for trouble judges it (lifecycle.py) and raises an alert,
-or drops it. `FOLLOW_UPS["suspicions"]` does so at once where there is a call.
+or drops it. `FOLLOW_UPS.suspicions` does so at once where there is a call.
 
 The commit that caused it is part of the suspicion: the store fills in its number, so the evidence is exact.
 """

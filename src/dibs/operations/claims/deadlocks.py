@@ -90,7 +90,7 @@ def refusal_of(
     suspicions.put(
         tx, "deadlock", ", ".join(agents), request["agent"], event=first, told=[request["agent"]], cycle=cycle
     )  # the refused agent is told by the refusal
-    FOLLOW_UPS["suspicions"](tx, call)
+    FOLLOW_UPS.suspicions(tx, call)
     return Deadlock(cycle=cycle)
 
 
@@ -145,16 +145,16 @@ class _Crowd:
         for mode, left in self._left.items():
             if not resources.conflict(mode, place["mode"]):
                 continue
-            taken, kept = 0, []
+            taken, rest = 0, []
             for record in left:
                 if records.is_waiter(record) and not (waiters and record["ticket"] < place["ticket"]):
                     break
                 taken += 1
                 if related(record["agent"], place["agent"]):
-                    kept.append(record)
+                    rest.append(record)
                 else:
                     yield record
-            self._left[mode] = kept + left[taken:]
+            self._left[mode] = rest + left[taken:]
 
 
 class _Search:

@@ -44,7 +44,7 @@ def end(tx: Transaction, claim: Claim, why: str, **data: Any) -> None:
     }  # fmt: skip
     records.put_loss(tx, loss)
     if claim["by"] == BY_TASK:
-        FOLLOW_UPS["task claim ended"](tx, claim, why)
+        FOLLOW_UPS.task_claim_ended(tx, claim, why)
 
 
 def expire(tx: Transaction, claim: Claim) -> None:
@@ -73,7 +73,7 @@ def give_back(tx: Transaction, claim: Claim, released: Sequence[Resource], why: 
     event.update({key: value for key, value in data.items() if value})
     tx.append("claim.released", claim["agent"], claim["claim"], event)
     if claim["by"] == BY_TASK and why in {"released", "left"}:  # not by the task's own end
-        FOLLOW_UPS["task claim ended"](tx, claim, why)
+        FOLLOW_UPS.task_claim_ended(tx, claim, why)
     return left
 
 

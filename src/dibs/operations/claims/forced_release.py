@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.answers import ForcedHolder, KeptContent, ReleaseAnswer
     from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.requests import HeldRequest, ReleaseRequest
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
@@ -35,11 +36,9 @@ if TYPE_CHECKING:
 FORCED = "forced"  # the `why` of such a claim's end, and of a kept content
 
 
-def force(
-    tx: Transaction, call: Call, wanted: Sequence[Resource], why: str, saved: Sequence[Sequence[str]], token: int
-) -> ReleaseAnswer | Fenced:
-    """Void the claims in the way. `saved`: of each file its claim, working tree, path and content."""
-    reason = why.strip()
+def force(tx: Transaction, call: Call, request: ReleaseRequest) -> ReleaseAnswer | Fenced:
+    """Void the claims in the way."""
+    wanted, token, reason = request["resources"], request["token"], request["why"].strip()
     if not reason:
         raise Invalid("say why (--why T): the holder is told, and the log records it", field="why")
     held, name = _in_the_way(tx, wanted), resources.show(wanted[0])
@@ -54,7 +53,12 @@ def force(
             return Fenced(
                 resource=name, given=token, holder=now["agent"], token=now["token"], since=since, why=NOT_TAKEN
             )
-    kept = [_keep(tx, call, claim, *one[1:]) for claim in held for one in saved if one[0] == claim["claim"]]
+    contents = [
+        _keep(tx, call, claim, tree, path, content)
+        for claim in held
+        for identifier, tree, path, content in request["saved"]
+        if identifier == claim["claim"]
+    ]
     holders: list[ForcedHolder] = []
     freed: list[Resource] = []
     for claim in held:
@@ -68,7 +72,7 @@ def force(
         )
         mailbox.post(tx, claim["agent"], call.agent, FORCED, text, resources=names)
     endings.serve(tx, freed)
-    return {"released": resources.shown(freed), "holders": holders, "kept": kept}
+    return {"released": resources.shown(freed), "holders": holders, "kept": contents}
 
 
 def _in_the_way(tx: Transaction, wanted: Sequence[Resource]) -> list[Claim]:
@@ -88,9 +92,9 @@ def _keep(tx: Transaction, call: Call, claim: Claim, tree: str, path: str, blob:
     return {"id": identifier, "path": path, "tree": tree, "blob": blob}
 
 
-def _held(tx: Transaction, call: Call, resources: Sequence[Resource]) -> dict[str, Any]:
+def _held(tx: Transaction, call: Call, request: HeldRequest) -> dict[str, Any]:
     """The claims that a forced release would void: the door saves their files first."""
-    claims = _in_the_way(tx, resources)
+    claims = _in_the_way(tx, request["resources"])
     return {"claims": [[claim["claim"], claim["tree"], claim["resources"]] for claim in claims]}
 
 

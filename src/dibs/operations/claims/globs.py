@@ -201,9 +201,9 @@ def _literal(path: str) -> tuple[str, ...]:
 
 def _parse(pattern: str) -> tuple[tuple[Component, ...], bool]:
     """The glob's components, `**` runs collapsed, and whether anything can match it."""
-    found = remembered.get(pattern)
-    if found is not None:
-        return found
+    parsed = remembered.get(pattern)
+    if parsed is not None:
+        return parsed
     components: list[Component] = []
     can = True
     for part in pattern.split("/") if pattern else ():

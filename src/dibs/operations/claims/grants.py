@@ -16,51 +16,21 @@ from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, Orde
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, records, resources
 from dibs.operations.claims.records import ranges_for
-from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
+from dibs.operations.core.call import FOLLOW_UPS, Continue, Undecided, Wait, check_text, related, within
 from dibs.operations.core.declare import ANYWHERE, WAITING, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_WAIT_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Required, TypedDict, Unpack
-
-    from typing_extensions import TypeIs
+    from typing import Any
 
     from dibs.operations.claims.answers import BlockerView, ClaimAnswer
-    from dibs.operations.claims.records import Claim, ClaimRequest, Interest, Stored, Waiter
-    from dibs.operations.claims.resources import Mode, Resource
+    from dibs.operations.claims.records import Claim, ClaimTerms, Interest, Stored, Waiter
+    from dibs.operations.claims.requests import ClaimRequest
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
-
-    class Pending(TypedDict, total=False):
-        """The answer to a request that is not decided yet."""
-
-        again: bool  # the next transaction continues
-        waiting: str  # its place in the queue
-        look_in: int  # ms until the next poll
-        blockers: list[BlockerView]
-        place: int  # its number in the queue, from 1
-        line: int  # the number of waiters
-
-    class ClaimFields(TypedDict, total=False):
-        """The declared fields of `claim`, with their defaults there, and `base`."""
-
-        resources: Required[Sequence[Resource]]
-        mode: Mode
-        ttl: int | None  # ms
-        wait: int  # ms
-        reason: str
-        task: str
-        expect: int  # ms
-        keep: bool
-        tree: str
-        by: str
-        interest: bool
-        waiter: str
-        wake: str
-        base: dict[str, str]  # path → content, for the edit guard
 
 
 MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal; more are counted
@@ -111,75 +81,77 @@ class _Overlaps:
 # --- claim
 
 
-def take(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> ClaimAnswer | DibsError:
+def claim(
+    tx: Transaction, call: Call, request: ClaimRequest, base: dict[str, str] | None = None
+) -> ClaimAnswer | Undecided | DibsError:
+    """Grant a request, or refuse it and name the blockers, or put it into the queue.
+
+    `base`: path → content that the agent has seen, when an edit asks.
+    """
+    terms = _terms_of(tx, call, request, base or {})
+    _refuse_tasks(tx, terms)
+    waiter = request["waiter"]
+    if waiter:
+        handed = _handed_over(tx, terms)
+        if handed is not None:
+            return _refresh(tx, call, handed, terms, _Overlaps())
+    by_hand = terms["by"] == endings.BY_HAND  # guards sweep after a call, not before
+    if by_hand and tx.now % SWEEP_ONE_IN == 0:
+        FOLLOW_UPS.sweep(tx, call, MAX_DUE_SWEPT)  # so that a store in use needs no sweeper
+    will_wait = terms["deadline"] > tx.now
+    overlaps = _live_overlaps_of(tx, call, terms, waiter, will_wait=will_wait)
+    if overlaps.unfinished and by_hand:
+        return Continue()  # what has ended so far is committed; the next transaction ends more
+    if call.inside and by_hand and overlaps.subagents:
+        _leave_queue(tx, overlaps)
+        return _refuse(tx, terms, overlaps.subagents, interest=False)
+    covering = _covering(overlaps.own_claims, terms)
+    if covering is not None:
+        return _refresh(tx, call, covering, terms, overlaps)
+    refusal = _out_of_order(tx, call, terms) or _too_many_globs(tx, terms)
+    if refusal is not None:
+        tx.append("claim.refused", call.agent, _first_resource(terms), _refusal_data(terms, refusal.code, []))
+        _leave_queue(tx, overlaps)
+        return refusal
+    blockers = _blockers(overlaps, terms)
+    if blockers:
+        if will_wait:
+            return _queue(tx, call, terms, overlaps, waiter)
+        _leave_queue(tx, overlaps)
+        return _refuse(tx, terms, blockers, interest=request["interest"])
+    return _deadlock_of_upgrade(tx, call, terms, overlaps) or _grant(tx, call, terms, overlaps)
+
+
+def claim_at_once(
+    tx: Transaction, call: Call, request: ClaimRequest, base: dict[str, str] | None = None
+) -> ClaimAnswer | DibsError:
     """Claim for a guard or a lander, which does not wait."""
-    answer = _claim(tx, call, **given)
-    assert isinstance(answer, DibsError) or not _is_pending(answer), "only a claim by hand is put off"
+    answer = claim(tx, call, request, base)
+    assert not isinstance(answer, Undecided), "only a claim by hand is put off"
     return answer
 
 
-def _is_pending(answer: ClaimAnswer | Pending) -> TypeIs[Pending]:
-    return "token" not in answer
-
-
-def _claim(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> ClaimAnswer | Pending | DibsError:
-    """Grant a request, or refuse it and name the blockers, or put it into the queue."""
-    fields = {**CLAIM.defaults, **given}
-    request = _request_of(tx, call, fields)
-    _refuse_tasks(tx, request)
-    waiter: str = fields["waiter"]
-    if waiter:
-        handed = _handed_over(tx, request)
-        if handed is not None:
-            return _refresh(tx, call, handed, request, _Overlaps())
-    by_hand = request["by"] == endings.BY_HAND  # guards sweep after a call, not before
-    if by_hand and tx.now % SWEEP_ONE_IN == 0:
-        FOLLOW_UPS["sweep"](tx, call, MAX_DUE_SWEPT)  # so that a store in use needs no sweeper
-    will_wait = request["deadline"] > tx.now
-    overlaps = _live_overlaps_of(tx, call, request, waiter, will_wait=will_wait)
-    if overlaps.unfinished and by_hand:
-        return {"again": True}  # what has ended so far is committed; the next transaction ends more
-    if call.inside and by_hand and overlaps.subagents:
-        _leave_queue(tx, overlaps)
-        return _refuse(tx, request, overlaps.subagents, interest=False)
-    covering = _covering(overlaps.own_claims, request)
-    if covering is not None:
-        return _refresh(tx, call, covering, request, overlaps)
-    refusal = _out_of_order(tx, call, request) or _too_many_globs(tx, request)
-    if refusal is not None:
-        tx.append("claim.refused", call.agent, _first_resource(request), _refusal_data(request, refusal.code, []))
-        _leave_queue(tx, overlaps)
-        return refusal
-    blockers = _blockers(overlaps, request)
-    if blockers:
-        if will_wait:
-            return _queue(tx, call, request, overlaps, waiter)
-        _leave_queue(tx, overlaps)
-        return _refuse(tx, request, blockers, interest=fields["interest"])
-    return _deadlock_of_upgrade(tx, call, request, overlaps) or _grant(tx, call, request, overlaps)
-
-
-def _request_of(tx: Transaction, call: Call, fields: dict[str, Any]) -> ClaimRequest:
-    """The request that these fields make, checked."""
-    wanted, ttl = resources.normal(fields["resources"]), fields["ttl"]
+def _terms_of(tx: Transaction, call: Call, request: ClaimRequest, base: dict[str, str]) -> ClaimTerms:
+    """The terms of a request, checked."""
+    wanted, ttl = resources.normal(request["resources"]), request["ttl"]
     lifetime, life = call.policy.lifetime(wanted, ttl)
-    request: ClaimRequest = {
-        "agent": call.agent, "mode": fields["mode"], "tree": fields["tree"], "resources": wanted,
-        "reason": fields["reason"], "task": fields["task"], "expect": fields["expect"] or 0, "ttl": lifetime,
-        "life": life, "fixed": ttl is not None, "by": fields["by"], "tied": call.tied,
-        "deadline": tx.now + fields["wait"], "request": ["claim", call.request] if call.request else None,
-        "ends": "", "keep": fields["keep"], "wake": check_text(fields["wake"], "wake"), "base": fields.get("base", {}),
+    terms: ClaimTerms = {
+        "agent": call.agent, "mode": request["mode"], "tree": request["tree"], "resources": wanted,
+        "reason": request["reason"], "task": request["task"], "expect": request["expect"], "ttl": lifetime,
+        "life": life, "fixed": ttl is not None, "by": request["by"], "tied": call.tied,
+        "deadline": tx.now + request["wait"], "request": ["claim", call.request] if call.request else None,
+        "ends": "", "keep": request["keep"], "wake": check_text(request["wake"], "wake"), "base": base,
     }  # fmt: skip
-    if not request["keep"] and _ends_with_commit(call, request):
-        request["ends"] = endings.ENDS_WITH_COMMIT
-    return request
+    if not terms["keep"] and _ends_with_commit(call, terms):
+        terms["ends"] = endings.ENDS_WITH_COMMIT
+    return terms
 
 
-def _live_overlaps_of(tx: Transaction, call: Call, request: ClaimRequest, waiter: str, *, will_wait: bool) -> _Overlaps:
+def _live_overlaps_of(tx: Transaction, call: Call, terms: ClaimTerms, waiter: str, *, will_wait: bool) -> _Overlaps:
     """The overlapping records, after those that have expired or whose process is dead were ended."""
     ended = 0
     for _ in range(MAX_ROUNDS):
-        overlaps = _overlaps_of(tx, call, request, waiter, will_wait=will_wait)
+        overlaps = _overlaps_of(tx, call, terms, waiter, will_wait=will_wait)
         if not overlaps.ended and not overlaps.dead:
             break
         endings.clear(tx, overlaps.ended, overlaps.dead, call.agent)
@@ -194,22 +166,22 @@ def _live_overlaps_of(tx: Transaction, call: Call, request: ClaimRequest, waiter
     return overlaps
 
 
-def _blockers(overlaps: _Overlaps, request: ClaimRequest) -> list[Claim | Waiter]:
+def _blockers(overlaps: _Overlaps, terms: ClaimTerms) -> list[Claim | Waiter]:
     """Holders, and earlier waiters for what the agent does not hold yet: an upgrade passes the waiters."""
-    missing = endings.missing(overlaps.own_claims, request)
+    missing = endings.missing(overlaps.own_claims, terms)
     earlier = _earlier_waiters(overlaps) if missing else ()
-    return [*overlaps.holders, *[waiter for waiter in earlier if endings.is_before(waiter, request, missing)]]
+    return [*overlaps.holders, *[waiter for waiter in earlier if endings.is_before(waiter, terms, missing)]]
 
 
 def _deadlock_of_upgrade(
-    tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps
+    tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps
 ) -> Deadlock | Quota | None:
     """The refusal of a grant that would cause a deadlock with the waiters it passes."""
-    if not overlaps.queue or endings.missing(overlaps.own_claims, request) == request["resources"]:
+    if not overlaps.queue or endings.missing(overlaps.own_claims, terms) == terms["resources"]:
         return None
     from dibs.operations.claims import deadlocks
 
-    refusal = deadlocks.refusal_of(tx, call, request, lambda: deadlocks.find_past(tx, request, overlaps.queue))
+    refusal = deadlocks.refusal_of(tx, call, terms, lambda: deadlocks.find_past(tx, terms, overlaps.queue))
     if refusal is not None:
         _leave_queue(tx, overlaps)
     return refusal
@@ -222,19 +194,17 @@ def _leave_queue(tx: Transaction, overlaps: _Overlaps) -> None:
         endings.serve(tx, overlaps.own_place["resources"])
 
 
-def _ends_with_commit(call: Call, request: ClaimRequest) -> bool:
+def _ends_with_commit(call: Call, terms: ClaimTerms) -> bool:
     """Does the claim end before its deadline? An agent's manual claim on a file ends with its commit of that file.
 
     A model that was refused, waits and commits has no reason to think of a release; a person or a script has.
     """
-    plain = all(resources.kind_of(resource) in {"file", "inode"} for resource in request["resources"])
-    by_hand = request["by"] == endings.BY_HAND and bool(call.inside) and request["mode"] == resources.WRITE
-    return by_hand and plain and not request["task"]
+    plain = all(resources.kind_of(resource) in {"file", "inode"} for resource in terms["resources"])
+    by_hand = terms["by"] == endings.BY_HAND and bool(call.inside) and terms["mode"] == resources.WRITE
+    return by_hand and plain and not terms["task"]
 
 
-def _asks(
-    tx: Transaction, call: Call, resources: Sequence[Resource], mode: str = "write", **_: Any
-) -> tuple[str, list[str]]:
+def _asks(tx: Transaction, call: Call, request: ClaimRequest) -> tuple[str, list[str]]:
     """A worker claims only what it may write, so that it does not block the agents that integrate.
 
     A watch claim blocks nobody. Where there is an orchestrator, only it claims the names of roles and of deploys.
@@ -245,47 +215,48 @@ def _asks(
     from dibs.operations.agents import roles
     from dibs.operations.core import authority
 
-    if any(one[0] == "name" and one[1].startswith(LEADER_PREFIXES) for one in resources) and authority.has_orchestrator(
-        call
-    ):
+    wanted = request["resources"]
+    for_leaders = any(resource[0] == "name" and resource[1].startswith(LEADER_PREFIXES) for resource in wanted)
+    if for_leaders and authority.has_orchestrator(call):
         return "orchestrator", []
     allowed = roles.of(call, get_agent(tx, call.agent))[1]
-    fine = mode == "watch" or allowed is None or all(roles.may_hold(allowed, one) for one in resources)
-    return ("" if fine else "agent"), []
+    if request["mode"] == resources.WATCH or allowed is None:
+        return "", []
+    return ("" if all(roles.may_hold(allowed, resource) for resource in wanted) else "agent"), []
 
 
-def _refuse_tasks(tx: Transaction, request: ClaimRequest) -> None:
+def _refuse_tasks(tx: Transaction, terms: ClaimTerms) -> None:
     """Refuse a task's name: only `task claim` takes a task, because it checks more than the holder."""
-    for resource in request["resources"]:
+    for resource in terms["resources"]:
         text = resources.text_of(resource)
         if resources.kind_of(resource) == "name" and text.startswith("task:") and tx.get(f"t\t{text[5:]}") is not None:
             raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
 
 
-def _queue(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps, waiter: str) -> Pending | DibsError:
+def _queue(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps, waiter: str) -> Wait | DibsError:
     """Queue the request, unless that would cause a deadlock."""
     from dibs.operations.claims import deadlocks, waiters
 
     if overlaps.truncated and deadlocks.is_awaited(tx, call.agent):  # then all blockers count
-        overlaps = _overlaps_of(tx, call, request, waiter, will_wait=False, most=deadlocks.MAX_READ)
-    answer = waiters.queue(tx, call, request, _blockers(overlaps, request), overlaps.own_place, waiter)
-    if isinstance(answer, dict) and not overlaps.truncated:
-        answer["place"], answer["line"] = len(_earlier_waiters(overlaps)) + 1, len(overlaps.queue) + 1
+        overlaps = _overlaps_of(tx, call, terms, waiter, will_wait=False, most=deadlocks.MAX_READ)
+    answer = waiters.queue(tx, call, terms, _blockers(overlaps, terms), overlaps.own_place, waiter)
+    if isinstance(answer, Wait) and not overlaps.truncated:
+        answer.answer.update(place=len(_earlier_waiters(overlaps)) + 1, line=len(overlaps.queue) + 1)
     return answer
 
 
-def _handed_over(tx: Transaction, request: ClaimRequest) -> Claim | None:
+def _handed_over(tx: Transaction, terms: ClaimTerms) -> Claim | None:
     """The claim that a waiter was granted while it slept. Found by its agent, without reading the other waiters."""
-    for claim in records.claims_of(tx, request["agent"]):
-        if claim["pending"] and claim["until"] > tx.now and claim["resources"] == request["resources"]:
-            return claim if claim["mode"] == request["mode"] and claim["tree"] == request["tree"] else None
+    for claim in records.claims_of(tx, terms["agent"]):
+        if claim["pending"] and claim["until"] > tx.now and claim["resources"] == terms["resources"]:
+            return claim if claim["mode"] == terms["mode"] and claim["tree"] == terms["tree"] else None
     return None
 
 
 def _overlaps_of(
     tx: Transaction,
     call: Call,
-    request: ClaimRequest,
+    terms: ClaimTerms,
     waiter: str,
     *,
     will_wait: bool,
@@ -301,14 +272,14 @@ def _overlaps_of(
     if waiter:
         overlaps.own_place = records.get_waiter(tx, call.agent, waiter)
         overlaps.owns_place = True
-    for record in records.overlapping(tx, request["resources"], request["tree"], records.MAX_COST):
-        _add(tx, request, record, overlaps)
+    for record in records.overlapping(tx, terms["resources"], terms["tree"], records.MAX_COST):
+        _add(tx, terms, record, overlaps)
         waits = will_wait and overlaps.holders and len(overlaps.queue) >= MAX_WAITERS_READ
         if waits or len(overlaps.holders) >= most or len(overlaps.ended) >= MAX_ENDED:
             overlaps.truncated = True
             break
     if overlaps.own_place is None:
-        _find_own_place(tx, request, overlaps, first=not waiter)
+        _find_own_place(tx, terms, overlaps, first=not waiter)
     suspects = (
         [] if call.tied else overlaps.own_claims
     )  # the caller's own process is known to be alive, or must be checked
@@ -321,7 +292,7 @@ def _overlaps_of(
     return overlaps
 
 
-def _find_own_place(tx: Transaction, request: ClaimRequest, overlaps: _Overlaps, *, first: bool) -> None:
+def _find_own_place(tx: Transaction, terms: ClaimTerms, overlaps: _Overlaps, *, first: bool) -> None:
     """An agent that waits for the same resources already keeps that place.
 
     The place becomes this call's own if this is its first poll and it wants to wait; otherwise it belongs to another
@@ -329,34 +300,34 @@ def _find_own_place(tx: Transaction, request: ClaimRequest, overlaps: _Overlaps,
     """
     places = overlaps.places
     if overlaps.truncated:  # the place may be among the records that were not read
-        places = [place for place in records.waiters_of(tx, request["agent"]) if place["until"] > tx.now]
+        places = [place for place in records.waiters_of(tx, terms["agent"]) if place["until"] > tx.now]
     for place in places:
-        same = place["mode"] == request["mode"] and place["tree"] == request["tree"]
-        if same and place["resources"] == request["resources"]:
-            overlaps.own_place, overlaps.owns_place = place, first and request["deadline"] > tx.now
+        same = place["mode"] == terms["mode"] and place["tree"] == terms["tree"]
+        if same and place["resources"] == terms["resources"]:
+            overlaps.own_place, overlaps.owns_place = place, first and terms["deadline"] > tx.now
             return
 
 
-def _add(tx: Transaction, request: ClaimRequest, record: Stored, overlaps: _Overlaps) -> None:
+def _add(tx: Transaction, terms: ClaimTerms, record: Stored, overlaps: _Overlaps) -> None:
     """Put one overlapping record into its list."""
     if records.is_interest(record):
-        if record["agent"] == request["agent"]:
+        if record["agent"] == terms["agent"]:
             overlaps.interests.append(record)
         return
     if record["until"] <= tx.now:
         overlaps.ended.append(record)
     elif records.is_waiter(record):
-        if record["agent"] == request["agent"]:
+        if record["agent"] == terms["agent"]:
             overlaps.places.append(record)
-        elif endings.blocks(record, request["mode"], request["agent"]):
+        elif endings.blocks(record, terms["mode"], terms["agent"]):
             overlaps.queue.append(record)
-    elif record["agent"] == request["agent"]:
+    elif record["agent"] == terms["agent"]:
         overlaps.own_claims.append(record)
-    elif within(record["agent"], request["agent"]) and resources.conflict(record["mode"], request["mode"]):
+    elif within(record["agent"], terms["agent"]) and resources.conflict(record["mode"], terms["mode"]):
         overlaps.subagents.append(record)
-    elif endings.blocks(record, request["mode"], request["agent"]):
+    elif endings.blocks(record, terms["mode"], terms["agent"]):
         overlaps.holders.append(record)
-    elif resources.WATCH in {record["mode"], request["mode"]} and not related(record["agent"], request["agent"]):
+    elif resources.WATCH in {record["mode"], terms["mode"]} and not related(record["agent"], terms["agent"]):
         overlaps.watchers.append(record)
 
 
@@ -367,19 +338,19 @@ def _earlier_waiters(overlaps: _Overlaps) -> list[Waiter]:
     return [record for record in overlaps.queue if record["ticket"] < overlaps.own_place["ticket"]]
 
 
-def _covering(own_claims: list[Claim], request: ClaimRequest) -> Claim | None:
+def _covering(own_claims: list[Claim], terms: ClaimTerms) -> Claim | None:
     """A live claim of the agent's own that already covers the request."""
     for claim in own_claims:
         if (
-            resources.enough(claim["mode"], request["mode"])
-            and (not claim["tree"] or claim["tree"] == request["tree"])
-            and resources.all_covered(request["resources"], claim["resources"])
+            resources.enough(claim["mode"], terms["mode"])
+            and (not claim["tree"] or claim["tree"] == terms["tree"])
+            and resources.all_covered(terms["resources"], claim["resources"])
         ):
             return claim
     return None
 
 
-def _refresh(tx: Transaction, call: Call, claim: Claim, request: ClaimRequest, overlaps: _Overlaps) -> ClaimAnswer:
+def _refresh(tx: Transaction, call: Call, claim: Claim, terms: ClaimTerms, overlaps: _Overlaps) -> ClaimAnswer:
     """Refresh a claim that the agent holds: the same token, a new deadline. A hand-over is picked up the same way.
 
     A claim is never shortened by another one inside it, or by the same one again: the code around it relies on its
@@ -387,48 +358,48 @@ def _refresh(tx: Transaction, call: Call, claim: Claim, request: ClaimRequest, o
     """
     if overlaps.own_place is not None:
         endings.drop_waiter(tx, overlaps.own_place, "granted")
-    if request["fixed"]:
-        claim["ttl"] = max(claim["ttl"], request["ttl"])
-    if request["keep"]:
-        claim["ends"], claim["by"] = "", request["by"]
+    if terms["fixed"]:
+        claim["ttl"] = max(claim["ttl"], terms["ttl"])
+    if terms["keep"]:
+        claim["ends"], claim["by"] = "", terms["by"]
     claim["tied"] = claim["tied"] or call.tied
-    if request["by"] in {endings.BY_HAND, endings.BY_TASK}:  # what dibs says of a restore is not why the agent holds it
-        claim["reason"] = request["reason"] or claim["reason"]
-    claim["task"] = request["task"] or claim["task"]
+    if terms["by"] in {endings.BY_HAND, endings.BY_TASK}:  # what dibs says of a restore is not why the agent holds it
+        claim["reason"] = terms["reason"] or claim["reason"]
+    claim["task"] = terms["task"] or claim["task"]
     renewed, least = not claim["pending"], claim["until"]
     if claim["pending"]:  # it begins now; until now, its deadline was that of its place in the queue
-        least = _merge_weaker_claims(tx, records.claims_of(tx, call.agent), request, claim)
+        least = _merge_weaker_claims(tx, records.claims_of(tx, call.agent), terms, claim)
         claim["pending"] = False
         claim["since"] = tx.now
         claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
     claim["until"], claim["renewed"] = max(least, min(tx.now + claim["ttl"], claim["life"])), tx.now
     records.put(tx, claim)
     event: dict[str, Any] = {"until": claim["until"]}
-    if not renewed and request["request"]:
-        event["request"] = request["request"]
+    if not renewed and terms["request"]:
+        event["request"] = terms["request"]
     tx.append("claim.renewed", call.agent, claim["claim"], event)
     answer = endings.grant_answer(tx, claim)
     answer["renewed"] = renewed
     return answer
 
 
-def _grant(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps) -> ClaimAnswer:
+def _grant(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps) -> ClaimAnswer:
     """Nothing is in the way: grant the claim."""
     for interest in overlaps.interests:  # the agent has now what it was refused
-        if resources.all_covered(interest["resources"], request["resources"]):
+        if resources.all_covered(interest["resources"], terms["resources"]):
             endings.end_interest(tx, interest, "granted")
     if overlaps.own_place is not None:
         endings.drop_waiter(tx, overlaps.own_place, "granted")
-    alert_at = tx.now + 2 * request["expect"] if request["expect"] else 0
+    alert_at = tx.now + 2 * terms["expect"] if terms["expect"] else 0
     claim = records.new_claim(
-        tx, request, until=tx.now + request["ttl"], pending=False, alert_at=alert_at,
-        base=request["base"], ends=request["ends"],
+        tx, terms, until=tx.now + terms["ttl"], pending=False, alert_at=alert_at,
+        base=terms["base"], ends=terms["ends"],
     )  # fmt: skip
-    least = _merge_weaker_claims(tx, overlaps.own_claims, request, claim)
+    least = _merge_weaker_claims(tx, overlaps.own_claims, terms, claim)
     claim["until"] = max(least, min(tx.now + claim["ttl"], claim["life"]))
-    endings.grant(tx, claim, "request", request["request"])
+    endings.grant(tx, claim, "request", terms["request"])
     answer = endings.grant_answer(tx, claim)
-    if call.inside and request["by"] == endings.BY_HAND:
+    if call.inside and terms["by"] == endings.BY_HAND:
         from dibs.operations.agents import speech
 
         if speech.subagents(tx, call.agent):
@@ -440,23 +411,23 @@ def _grant(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overla
         from dibs.operations.messages import mailbox
 
         answer["watch"] = [
-            views.blocker(tx, record, request["resources"]) for record in overlaps.watchers[:MAX_BLOCKERS_SHOWN]
+            views.blocker(tx, record, terms["resources"]) for record in overlaps.watchers[:MAX_BLOCKERS_SHOWN]
         ]
         for record in overlaps.watchers[:MAX_BLOCKERS_SHOWN]:
-            text = f"{call.name} now has a {request['mode']} claim on {', '.join(answer['resources'][:3])}."
+            text = f"{call.name} now has a {terms['mode']} claim on {', '.join(answer['resources'][:3])}."
             mailbox.post(tx, record["agent"], "dibs", "watch", text, resources=answer["resources"])
     return answer
 
 
-def _merge_weaker_claims(tx: Transaction, own_claims: list[Claim], request: ClaimRequest, stronger: Claim) -> int:
+def _merge_weaker_claims(tx: Transaction, own_claims: list[Claim], terms: ClaimTerms, stronger: Claim) -> int:
     """Merge weaker claims of the same agent on the same resources into this one; returns the latest of their deadlines.
 
     A deadline may be later than its claim's ttl from now: that of a subagent that left, for example.
     """
     latest = 0
     for claim in own_claims:
-        if not resources.enough(claim["mode"], request["mode"]) and claim["tree"] == request["tree"]:
-            upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in request["resources"])]
+        if not resources.enough(claim["mode"], terms["mode"]) and claim["tree"] == terms["tree"]:
+            upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in terms["resources"])]
             if upgraded:
                 stronger["ttl"] = max(stronger["ttl"], claim["ttl"])
                 stronger["fixed"], stronger["upgrade"] = stronger["fixed"] and claim["fixed"], True
@@ -465,43 +436,43 @@ def _merge_weaker_claims(tx: Transaction, own_claims: list[Claim], request: Clai
     return latest
 
 
-def _refuse(tx: Transaction, request: ClaimRequest, in_the_way: Sequence[Claim | Waiter], *, interest: bool) -> Held:
+def _refuse(tx: Transaction, terms: ClaimTerms, in_the_way: Sequence[Claim | Waiter], *, interest: bool) -> Held:
     """Refuse and name the blockers; for a caller that cannot wait, leave an interest."""
     from dibs.operations.claims import views
 
     if interest:
         from dibs.operations.claims import waiters
 
-        waiters.leave_interest(tx, request)
+        waiters.leave_interest(tx, terms)
     blockers = [
-        views.blocker(tx, record, request["resources"], request["agent"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]
+        views.blocker(tx, record, terms["resources"], terms["agent"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]
     ]
-    contested = views.contested(in_the_way, request["resources"])
-    data = _refusal_data(request, "held", blockers)
-    if 0 < len(contested) < len(request["resources"]):  # the others were free: nobody contends for them
+    contested = views.contested(in_the_way, terms["resources"])
+    data = _refusal_data(terms, "held", blockers)
+    if 0 < len(contested) < len(terms["resources"]):  # the others were free: nobody contends for them
         data["contested"] = contested
-    tx.append("claim.refused", request["agent"], _first_resource(request), data)
-    wanted = views.wanted(contested, request["resources"])
-    mode = {"mode": request["mode"]} if request["mode"] != resources.WRITE else {}
+    tx.append("claim.refused", terms["agent"], _first_resource(terms), data)
+    wanted = views.wanted(contested, terms["resources"])
+    mode = {"mode": terms["mode"]} if terms["mode"] != resources.WRITE else {}
     return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted, **mode)
 
 
-def _refusal_data(request: ClaimRequest, code: str, blockers: list[BlockerView]) -> dict[str, Any]:
+def _refusal_data(terms: ClaimTerms, code: str, blockers: list[BlockerView]) -> dict[str, Any]:
     return {
-        "code": code, "resources": request["resources"], "mode": request["mode"], "tree": request["tree"],
+        "code": code, "resources": terms["resources"], "mode": terms["mode"], "tree": terms["tree"],
         "blockers": blockers,
     }  # fmt: skip
 
 
-def _first_resource(request: ClaimRequest) -> str:
-    return resources.shown(request["resources"])[0]
+def _first_resource(terms: ClaimTerms) -> str:
+    return resources.shown(terms["resources"])[0]
 
 
-def _out_of_order(tx: Transaction, call: Call, request: ClaimRequest) -> Order | None:
+def _out_of_order(tx: Transaction, call: Call, terms: ClaimTerms) -> Order | None:
     """With `ordering = "enforce"`: refuse a resource that sorts before one that the agent holds already."""
-    if call.policy.ordering != "enforce" or request["mode"] == resources.WATCH:
+    if call.policy.ordering != "enforce" or terms["mode"] == resources.WATCH:
         return None
-    lowest = min(request["resources"], key=resources.order_of)
+    lowest = min(terms["resources"], key=resources.order_of)
     for claim in records.claims_of(tx, call.agent):
         if claim["until"] <= tx.now or claim["mode"] == resources.WATCH:
             continue
@@ -511,9 +482,9 @@ def _out_of_order(tx: Transaction, call: Call, request: ClaimRequest) -> Order |
     return None
 
 
-def _too_many_globs(tx: Transaction, request: ClaimRequest) -> Quota | None:
+def _too_many_globs(tx: Transaction, terms: ClaimTerms) -> Quota | None:
     """Every claim is compared with each glob that begins with a wildcard, so their number is limited."""
-    if any(map(resources.root_glob, request["resources"])):
+    if any(map(resources.root_glob, terms["resources"])):
         at_root = records.within_ranges(tx, [records.root_range()])
         count = sum(sum(map(resources.root_glob, record["resources"])) for record in at_root)
         if count >= MAX_ROOT_GLOBS:
@@ -521,15 +492,15 @@ def _too_many_globs(tx: Transaction, request: ClaimRequest) -> Quota | None:
     return None
 
 
-def _claim_ahead(call: Call, resources: Sequence[Resource], waiter: str = "", **_: Any) -> Ahead:
-    return (), [] if waiter else ranges_for(resources)
+def _ahead(call: Call, request: ClaimRequest) -> Ahead:
+    return (), [] if request["waiter"] else ranges_for(request["resources"])
 
 
 _RESOURCES = "files, directories, globs, or names such as db:migrations"
 
 CLAIM = Operation(
     "claim",
-    _claim,
+    claim,
     "Claim resources, all of them or none.",
     group="claims",
     fields=(
@@ -580,7 +551,7 @@ CLAIM = Operation(
     asks=_asks,
     answer="ClaimAnswer",
     takes=True,
-    ahead=_claim_ahead,
+    ahead=_ahead,
     idempotent=True,
     destructive=False,
     afterwards="note claim",

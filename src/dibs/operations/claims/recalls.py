@@ -14,21 +14,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.claims.requests import RecallRequest
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 
-def _recall(tx: Transaction, call: Call, connection: str, number: int, waiter: str, kept: bool) -> dict[str, Any]:
+def _recall(tx: Transaction, call: Call, request: RecallRequest) -> dict[str, Any]:
     """Release the place or claim that this request got. A claim that the agent had before it keeps."""
-    known, late = exchanges.close(tx, connection, number)
+    known, late = exchanges.close(tx, request["connection"], request["number"])
     if late:
         return {"recalled": False}
-    decided = known.get("result") if known is not None else None
-    decided = decided if isinstance(decided, dict) else {}
-    claims = [] if kept else waiters.taken_by(decided)
-    place = decided.get("waiting") or waiter
+    place, claims = waiters.left_by(exchanges.answer_in(known) if known is not None else None)
+    place, claims = place or request["waiter"], [] if request["kept"] else claims
     if place or claims:
-        waiters.WITHDRAW.body(tx, call, waiter=place, claims=claims)
+        waiters.withdraw(tx, call, {"waiter": place, "claims": claims})
     return {"recalled": True}
 
 

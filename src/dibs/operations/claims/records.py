@@ -62,8 +62,8 @@ if TYPE_CHECKING:
         tied: bool  # it ends with the agent's process
         life: int  # of a request: how long it may be renewed, in ms; of a claim: the time up to which
 
-    class ClaimRequest(Terms):
-        """A request for a claim, checked, with its defaults filled in."""
+    class ClaimTerms(Terms):
+        """The terms of one request: those of the claim, and what it needs while it waits."""
 
         deadline: int  # until then it waits
         request: list[str] | None  # operation and request id
@@ -91,8 +91,8 @@ if TYPE_CHECKING:
         undo_of: NotRequired[list[str]]  # the agents whose changes that undo reverts
         rows: NotRequired[str]  # id and number of its pointer rows, if it has any
 
-    class Waiter(ClaimRequest):
-        """A place in the queue: the request, and its turn."""
+    class Waiter(ClaimTerms):
+        """A place in the queue: the terms of the request, and its turn."""
 
         waiter: str  # its id
         ticket: int  # the number of the commit that queued it: its turn
@@ -284,7 +284,10 @@ def ranges_of(resources: Sequence[Resource]) -> list[Range]:
     global _last_ranges  # noqa: PLW0603 - a cache of one entry
     last = _last_ranges  # read once: another thread may replace it
     if last[0] != resources:
-        last = _last_ranges = ([[*one] for one in resources], _ranges_of(resources))  # a copy: callers change theirs
+        last = _last_ranges = (
+            [[*resource] for resource in resources],
+            _ranges_of(resources),
+        )  # a copy: callers change theirs
     return last[1]
 
 
@@ -371,12 +374,10 @@ def new_claim(
     return claim
 
 
-def new_waiter(
-    tx: Transaction, request: ClaimRequest, *, ticket: int, since: int, alert_at: int, expected: int
-) -> Waiter:
+def new_waiter(tx: Transaction, terms: ClaimTerms, *, ticket: int, since: int, alert_at: int, expected: int) -> Waiter:
     """A place in the queue for a request, not written yet. It is present from the first poll on."""
     turn = {"ticket": ticket, "since": since, "until": since, "alert_at": alert_at, "expected": expected}
-    waiter: Any = {**request, "waiter": f"w{tx.id()}", **turn}
+    waiter: Any = {**terms, "waiter": f"w{tx.id()}", **turn}
     typed: Waiter = waiter
     return typed
 

@@ -10,7 +10,7 @@ from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, 
 from dibs.operations.agents.records import get_agents
 from dibs.operations.claims import endings, records, resources, views
 from dibs.operations.claims.records import ranges_for
-from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
+from dibs.operations.core.call import Continue, check_agent_id, check_text, iso, lineage_of, related, with_jobs, within
 from dibs.operations.core.declare import ANYWHERE, PREFETCH_ROWS, Field, Operation
 from dibs.stores.seam import prefix_range
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from dibs.errors import DibsError
     from dibs.operations.claims.answers import GrantView, ReleaseAnswer, RenewAnswer
-    from dibs.operations.claims.grants import Pending
     from dibs.operations.claims.records import Claim, Loss
+    from dibs.operations.claims.requests import ReleaseRequest, RenewRequest
     from dibs.operations.claims.resources import Resource
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, JobsLeft
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Fetched, Range, Transaction
 
@@ -38,7 +38,7 @@ MAX_HANDED_OVER = 500  # claims: all in one transaction, and some 200 µs each
 # --- renew
 
 
-def _renew(tx: Transaction, call: Call, resources: Sequence[Resource] = ()) -> RenewAnswer | Pending | DibsError:
+def _renew(tx: Transaction, call: Call, request: RenewRequest) -> RenewAnswer | Continue | DibsError:
     """New deadlines for what the agent holds. If any of it was lost, the call names it and renews nothing."""
     suspects = [  # the process that took them may be dead while the family continues elsewhere
         claim
@@ -46,7 +46,7 @@ def _renew(tx: Transaction, call: Call, resources: Sequence[Resource] = ()) -> R
         if not call.tied or claim["agent"] != call.agent
     ]
     endings.clear(tx, (), endings.gone(tx, call, suspects))
-    chosen = _held_by(tx, call, resources)
+    chosen = _held_by(tx, call, request["resources"])
     if not isinstance(chosen, list):
         return chosen
     call.began = call.began or tx.now
@@ -56,7 +56,7 @@ def _renew(tx: Transaction, call: Call, resources: Sequence[Resource] = ()) -> R
         claim["renewed"] = tx.now
         renew_one(tx, claim)
     if len(due) > MAX_RENEWED:
-        return {"again": True}
+        return Continue()
     return {"renewed": [endings.grant_answer(tx, claim) for claim, _ in chosen]}
 
 
@@ -172,76 +172,63 @@ def _live_holder(tx: Transaction, wanted: Resource) -> Claim | None:
 
 
 def _release(
-    tx: Transaction,
-    call: Call,
-    resources: Sequence[Resource] = (),
-    all: bool = False,
-    commit: str = "",
-    to: str = "",
-    token: int = 0,
-    force: bool = False,
-    why: str = "",
-    saved: Sequence[Sequence[str]] = (),
-) -> ReleaseAnswer | dict[str, Any] | DibsError:
+    tx: Transaction, call: Call, request: ReleaseRequest
+) -> ReleaseAnswer | dict[str, Any] | JobsLeft | DibsError:
     """Release claims, or hand them over; the next waiters are served in the same transaction."""
-    if force:
-        return _force(tx, call, resources, why, saved, token, other=bool(all or commit or to))
-    if why:
-        raise Invalid("--why is only for --force", field="why")
-    if not resources and not all:
-        raise Invalid("name the resources to release, or use --all", field="resources")
-    if resources and all:
-        raise Invalid("name the resources to release or use --all, not both", field="all")
-    check_text(commit, "commit")
-    if all and not to and not token:
+    named, commit = request["resources"], request["commit"]
+    if request["force"]:
+        return _force(tx, call, request)
+    _check_release(request)
+    key = ["release", call.request] if call.request else None
+    if request["all"] and not request["to"] and not request["token"]:
         from dibs.operations.agents import departures
 
-        request = ["release", call.request] if call.request else None
-        how = {"commit": commit, "request": request}
-        return departures.begin(tx, call.agent, call.agent, departures.RELEASED, family=True, **how)
-    near = tx.fetch(_near(call, resources), PREFETCH_ROWS)
-    chosen = _held_by(tx, call, resources, near, token)
+        how = {"commit": commit, "request": key}
+        return with_jobs(*departures.begin(tx, call.agent, call.agent, departures.RELEASED, family=True, **how))
+    near = tx.fetch(_near(call, named), PREFETCH_ROWS)
+    chosen = _held_by(tx, call, named, near, request["token"])
     if not isinstance(chosen, list):
         return chosen
-    if to:
-        return _hand_to(tx, call, chosen, to, commit)
+    if request["to"]:
+        return _hand_to(tx, call, chosen, request["to"], commit)
     freed: list[Resource] = []
-    request = ["release", call.request] if call.request else None
     for claim, released in chosen:
-        endings.give_back(tx, claim, released, "released", commit=commit, request=request)
+        endings.give_back(tx, claim, released, "released", commit=commit, request=key)
         freed += released
-    if not (resources and _nothing_else(near, chosen)):
+    if not (named and _nothing_else(near, chosen)):
         endings.forget_losses(tx, call.agent, freed)
         endings.serve(tx, freed)
-    return {"released": _shown(freed)}
+    return {"released": resources.shown(freed)}
 
 
-def _force(
-    tx: Transaction,
-    call: Call,
-    named: Sequence[Resource],
-    why: str,
-    saved: Sequence[Sequence[str]],
-    token: int,
-    *,
-    other: bool,
-) -> ReleaseAnswer | DibsError:
+def _check_release(request: ReleaseRequest) -> None:
+    """Raise if a release that is not forced names nothing, or contradicts itself."""
+    if request["why"]:
+        raise Invalid("--why is only for --force", field="why")
+    if not request["resources"] and not request["all"]:
+        raise Invalid("name the resources to release, or use --all", field="resources")
+    if request["resources"] and request["all"]:
+        raise Invalid("name the resources to release or use --all, not both", field="all")
+    check_text(request["commit"], "commit")
+
+
+def _force(tx: Transaction, call: Call, request: ReleaseRequest) -> ReleaseAnswer | DibsError:
     """Take claims away from other agents."""
-    if not named or other:
+    if not request["resources"] or request["all"] or request["commit"] or request["to"]:
         raise Invalid("--force takes only resource names, --why and --token", field="force")
     from dibs.operations.claims import forced_release
 
-    return forced_release.force(tx, call, named, why, saved, token)
+    return forced_release.force(tx, call, request)
 
 
-def _asks(tx: Transaction, call: Call, force: bool = False, **_: Any) -> tuple[str, list[str]]:
+def _asks(tx: Transaction, call: Call, request: ReleaseRequest) -> tuple[str, list[str]]:
     """Only an orchestrator takes a claim away from another agent."""
-    return ("orchestrator" if force else ""), []
+    return ("orchestrator" if request["force"] else ""), []
 
 
-def _ahead(call: Call, resources: Sequence[Resource] = (), **_: Any) -> Ahead:
+def _ahead(call: Call, request: ReleaseRequest) -> Ahead:
     """The holders and waiters of the named resources, and earlier losses."""
-    return (), _near(call, resources)
+    return (), _near(call, request["resources"])
 
 
 def _near(call: Call, resources: Sequence[Resource]) -> list[Range]:
@@ -258,10 +245,6 @@ def _nothing_else(near: Fetched, chosen: Chosen) -> bool:
         and all(records.id_of(row) in own and not records.is_loss_key(key) for key, row in near.rows)
         and not any(resources.is_alias(resource) for _, released in chosen for resource in released)
     )
-
-
-def _shown(freed: list[Resource]) -> list[str]:
-    return resources.shown(freed)
 
 
 def _hand_to(tx: Transaction, call: Call, chosen: Chosen, to: str, commit: str) -> ReleaseAnswer | DibsError:

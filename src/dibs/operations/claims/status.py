@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.alerts.records import Alert, Facts
     from dibs.operations.claims.records import Claim, Stored, Waiter
+    from dibs.operations.claims.requests import StatusRequest
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call, Record
     from dibs.operations.tasks.records import Task
@@ -28,15 +29,13 @@ MAX_HOLDERS = 4  # shown for each waiter
 MAX_ALERTS = 20  # the gravest; `alerts` has all
 
 
-def _status(
-    tx: Transaction, call: Call, resources: Sequence[Resource] = (), limit: int = 0, after: str = ""
-) -> dict[str, Any]:
+def _status(tx: Transaction, call: Call, request: StatusRequest) -> dict[str, Any]:
     """What is live now. An expired claim, or one of a dead process, has no holder and is left out.
 
     `limit` applies to each of the four parts; one cursor continues all of them.
     """
-    count = paging.check_limit(limit)
-    from_ = paging.several(after, PARTS)
+    count = paging.check_limit(request["limit"])
+    from_ = paging.several(request["after"], PARTS)
 
     def page(name: str, read: Any) -> paging.Page | None:
         cursor = from_[name]
@@ -52,11 +51,11 @@ def _status(
         return [row for row in rows if row[1]["until"] > tx.now]
 
     def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Task]]:
-        found = [(place, with_defaults(task)) for place, task in rows]
-        return [row for row in found if holders.live_claim(tx, row[1]) is not None]
+        tasks = [(place, with_defaults(task)) for place, task in rows]
+        return [row for row in tasks if holders.live_claim(tx, row[1]) is not None]
 
-    if resources:
-        overlapping = [record for record in _on(tx, resources) if record["until"] > tx.now]
+    if request["resources"]:
+        overlapping = [record for record in _on(tx, request["resources"]) if record["until"] > tx.now]
         claims = endings.living(tx, call, [record for record in overlapping if records.is_claim(record)])
         waiters = [record for record in overlapping if records.is_waiter(record)]
         parts = {
@@ -76,7 +75,7 @@ def _status(
     parts["agents"] = page("agents", lambda at: presence.listed(tx, call, count, at))
     parts["tasks"] = page("tasks", lambda at: paging.read(tx, [(1, place, at_work)], count, at))
     found = {name: [] if one is None else one.records for name, one in parts.items()}
-    alerts = [] if resources or after else alert_views.live(tx)
+    alerts = [] if request["resources"] or request["after"] else alert_views.live(tx)
     return {
         "claims": [views.held(tx, claim) for claim in sorted(found["claims"], key=lambda claim: claim["token"])],
         "waiting": [_waits(tx, one) for one in sorted(found["waiting"], key=lambda waiter: waiter["ticket"])],

@@ -11,19 +11,17 @@ from dibs.operations.core.declare import Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.operations.claims.answers import AskAnswer, ConfirmAnswer
     from dibs.operations.claims.records import Claim, InterestRequest
-    from dibs.operations.claims.resources import Resource
+    from dibs.operations.claims.requests import AskRequest, ConfirmRequest
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
 
 
-def _confirm(tx: Transaction, call: Call, resource: Resource, token: int) -> ConfirmAnswer:
+def _confirm(tx: Transaction, call: Call, request: ConfirmRequest) -> ConfirmAnswer:
     """Is this token still live for this resource?"""
-    wanted = resources.normal([resource])[0]
+    wanted = resources.normal([request["resource"]])[0]
     caller = names.found(tx, call.agent) if call.agent else ""
     own_claim: Claim | None = None  # the caller's claim on all of it, under another token
     other: Claim | None = None
@@ -32,9 +30,9 @@ def _confirm(tx: Transaction, call: Call, resource: Resource, token: int) -> Con
             continue
         is_callers = not caller or related(claim["agent"], caller)  # a caller without a name may ask about any token
         covers = resources.all_covered([wanted], claim["resources"])
-        if claim["token"] == token and covers and is_callers:
+        if claim["token"] == request["token"] and covers and is_callers:
             tx.certify()
-            return {"holder": claim["agent"], "token": token, "expires_at": iso(tx, claim["until"])}
+            return {"holder": claim["agent"], "token": request["token"], "expires_at": iso(tx, claim["until"])}
         if claim["mode"] == resources.WATCH:
             continue
         if not caller or not is_callers:
@@ -44,7 +42,7 @@ def _confirm(tx: Transaction, call: Call, resource: Resource, token: int) -> Con
     present = own_claim or other
     raise Fenced(
         resource=resources.show(wanted),
-        given=token,
+        given=request["token"],
         holder=present["agent"] if present else None,
         token=present["token"] if present else None,
         since=iso(tx, present["since"]) if present else None,
@@ -52,12 +50,13 @@ def _confirm(tx: Transaction, call: Call, resource: Resource, token: int) -> Con
     )
 
 
-def _ask(tx: Transaction, call: Call, resource: Resource, text: str) -> AskAnswer | Quota:
+def _ask(tx: Transaction, call: Call, request: AskRequest) -> AskAnswer | Quota:
     """Ask every holder of a resource to release it; the caller is told when it is free."""
     from dibs.operations.claims import waiters
     from dibs.operations.messages import mailbox
 
-    wanted = resources.normal([resource])[0]
+    text = request["text"]
+    wanted = resources.normal([request["resource"]])[0]
     if not text:
         raise Invalid("say why you need it", field="text")
     name = resources.show(wanted)
@@ -84,16 +83,16 @@ def _ask(tx: Transaction, call: Call, resource: Resource, text: str) -> AskAnswe
         )
     interests = records.interests_of(tx, call.agent, limit=64)
     # of an edit that was refused
-    tree = next((interest["tree"] for interest in interests if interest["resources"] == [wanted]), "")
-    request: InterestRequest = {
+    tree = next((known["tree"] for known in interests if known["resources"] == [wanted]), "")
+    interest: InterestRequest = {
         "agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": [wanted], "reason": text,
     }  # fmt: skip
-    waiters.leave_interest(tx, request)
+    waiters.leave_interest(tx, interest)
     return {"message": message, "to": told, "resource": name}
 
 
-def _ask_ahead(call: Call, resource: Resource, **_: Any) -> Ahead:
-    return (), ranges_for([resource])
+def _ask_ahead(call: Call, request: AskRequest) -> Ahead:
+    return (), ranges_for([request["resource"]])
 
 
 OPERATIONS = (

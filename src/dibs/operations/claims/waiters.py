@@ -11,20 +11,19 @@ from __future__ import annotations
 from dibs.errors import Quota
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import deadlocks, endings, records, resources, views
-from dibs.operations.core.call import FOLLOW_UPS, TOKEN
+from dibs.operations.core.call import FOLLOW_UPS, TOKEN, JobsLeft, Wait
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_WAITS_PER_AGENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from dibs.errors import DibsError
-    from dibs.operations.claims.grants import Pending
-    from dibs.operations.claims.records import Claim, ClaimRequest, Interest, InterestRequest, Waiter
+    from dibs.operations.claims.records import Claim, ClaimTerms, Interest, InterestRequest, Waiter
+    from dibs.operations.claims.requests import WithdrawRequest
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 MAX_BLOCKERS_SHOWN = 4  # in the answer to a waiter; it changes with every poll
 POLL_MS = 5_000  # three polls within a waiter's lease, so that one missed poll costs nothing
@@ -35,17 +34,17 @@ INTEREST_LIFE_MS = 600_000  # about how long a refused agent remembers why it wa
 def queue(
     tx: Transaction,
     call: Call,
-    request: ClaimRequest,
+    terms: ClaimTerms,
     in_the_way: list[Claim | Waiter],
     known: Waiter | None,
     waiter_id: str,
-) -> Pending | DibsError:
+) -> Wait | DibsError:
     """Take or keep a place in the queue. The answer says who is in the way and when to poll again.
 
     `waiter_id` is the place that the caller says it has. Another process of its agent may have taken that place over by
     asking again; then this process waits along, and neither leaves the place nor is woken.
     """
-    refusal = deadlocks.refusal_of(tx, call, request, lambda: deadlocks.find(tx, request, in_the_way))
+    refusal = deadlocks.refusal_of(tx, call, terms, lambda: deadlocks.find(tx, terms, in_the_way))
     if refusal is not None:
         if known is not None:
             endings.drop_waiter(tx, known, refusal.code)
@@ -53,26 +52,26 @@ def queue(
         return refusal
     along = known is not None and bool(waiter_id) and known["waiter"] != waiter_id
     if known is not None and not waiter_id:
-        known = _taken_over(tx, known, request)
+        known = _taken_over(tx, known, terms)
     if known is None:
-        places = records.waiters_of(tx, request["agent"], limit=MAX_WAITS_PER_AGENT)
+        places = records.waiters_of(tx, terms["agent"], limit=MAX_WAITS_PER_AGENT)
         if len([place for place in places if place["until"] > tx.now]) >= MAX_WAITS_PER_AGENT:
             return Quota(what="waits at a time for one agent", limit=MAX_WAITS_PER_AGENT)
         expected = max([record["expect"] or call.policy.expected for record in in_the_way])
         waiter = records.new_waiter(
-            tx, request, ticket=TOKEN, since=tx.now, alert_at=tx.now + 2 * expected, expected=expected
+            tx, terms, ticket=TOKEN, since=tx.now, alert_at=tx.now + 2 * expected, expected=expected
         )
     else:
         waiter = known
         if not along:
-            waiter["wake"] = request["wake"]
+            waiter["wake"] = terms["wake"]
     waiter["until"] = min(tx.now + endings.WAITER_LEASE_MS, waiter["deadline"] + 1_000)
     late = waiter["alert_at"] and tx.now >= waiter["alert_at"]
     if late:
         suspect(tx, waiter)
     records.put(tx, waiter)
     if late:
-        FOLLOW_UPS["suspicions"](tx, call)
+        FOLLOW_UPS.suspicions(tx, call)
     if known is None:
         _log_queued(tx, waiter)
     holders = [record for record in in_the_way if records.is_claim(record)]
@@ -80,11 +79,11 @@ def queue(
     next_in_line = len(holders) == len(in_the_way)
     process_bound = [record for record in holders if record["tied"]] if next_in_line else []
     poll_ms = min([_process_check_ms(tx, claim) for claim in process_bound], default=POLL_MS)
-    return {
-        "waiting": waiter_id if along else waiter["waiter"],
-        "look_in": max(10, min(poll_ms, earliest_expiry - tx.now, waiter["deadline"] - tx.now)),
-        "blockers": [views.blocker(tx, record, request["resources"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]],
-    }
+    return Wait(
+        waiter_id if along else waiter["waiter"],
+        max(10, min(poll_ms, earliest_expiry - tx.now, waiter["deadline"] - tx.now)),
+        {"blockers": [views.blocker(tx, record, terms["resources"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]]},
+    )
 
 
 def _log_queued(tx: Transaction, waiter: Waiter) -> None:
@@ -95,15 +94,15 @@ def _log_queued(tx: Transaction, waiter: Waiter) -> None:
     tx.append("wait.queued", waiter["agent"], waiter["waiter"], data)
 
 
-def _taken_over(tx: Transaction, known: Waiter, request: ClaimRequest) -> Waiter:
+def _taken_over(tx: Transaction, known: Waiter, terms: ClaimTerms) -> Waiter:
     """The place of an agent that asks again: the same turn under a new id, so that only the last process leaves it."""
     records.remove(tx, known)
     tx.append("wait.ended", known["agent"], known["waiter"], {"why": "again"})
     place = records.new_waiter(
-        tx, request, ticket=known["ticket"], since=known["since"], alert_at=known["alert_at"],
+        tx, terms, ticket=known["ticket"], since=known["since"], alert_at=known["alert_at"],
         expected=known["expected"],
     )  # fmt: skip
-    place["deadline"] = max(request["deadline"], known["deadline"])
+    place["deadline"] = max(terms["deadline"], known["deadline"])
     _log_queued(tx, place)
     return place
 
@@ -147,38 +146,44 @@ def suspect(tx: Transaction, record: Claim | Waiter) -> None:
     )  # fmt: skip
 
 
-def _withdraw(tx: Transaction, call: Call, waiter: str, claims: Sequence[str]) -> dict[str, Any]:
+def withdraw(tx: Transaction, call: Call, request: WithdrawRequest) -> dict[str, Any]:
     """An interrupted call leaves nothing: neither its place, nor claims whose grant its caller never heard of.
 
     A granted upgrade stays: it replaced a claim that the agent knows of and must not lose.
     """
+    waiter = request["waiter"]
     freed: list[Any] = []
     if waiter:
-        FOLLOW_UPS["task wait ended"](tx, call.agent, waiter)
+        FOLLOW_UPS.task_wait_ended(tx, call.agent, waiter)
     for place in records.waiters_of(tx, call.agent, limit=MAX_WAITS_PER_AGENT):
         if place["waiter"] == waiter:
             freed += place["resources"]
             endings.drop_waiter(tx, place, "gave_up")
     for held in records.claims_of(tx, call.agent):
         handed = held["pending"] and held.get("place") == waiter
-        if (handed or held["claim"] in claims) and not held.get("upgrade"):
+        if (handed or held["claim"] in request["claims"]) and not held.get("upgrade"):
             freed += held["resources"]
             endings.give_back(tx, held, held["resources"], "released")
     endings.serve(tx, freed)
     return {}
 
 
-def taken_by(answer: Mapping[str, Any]) -> list[str]:
-    """The claims that an answer gave its caller. What the agent had before is not among them.
+def left_by(outcome: Json) -> tuple[str, list[str]]:
+    """What an outcome gave its caller: a place in a queue, and claims. What the agent had before is not among them.
 
     A finished task stays finished: of `task done` and `task turn` it is what they took next.
     """
+    if isinstance(outcome, Wait):
+        return outcome.waiter, []
+    answer = outcome.answer if isinstance(outcome, JobsLeft) else outcome
+    if not isinstance(answer, dict):
+        return "", []
     given = [answer.get("next") or {}] if "next" in answer else answer.get("tasks", [answer])
-    return [one["claim"] for one in given if one.get("claim") and not one.get("renewed")]
+    return "", [grant["claim"] for grant in given if grant.get("claim") and not grant.get("renewed")]
 
 
 WITHDRAW = Operation(
-    "withdraw", _withdraw, "Release the place or claim of an interrupted call.", sent_by=ANYWHERE,
+    "withdraw", withdraw, "Release the place or claim of an interrupted call.", sent_by=ANYWHERE,
     fields=(
         Field("waiter", "text", "the place", default=""),
         Field("claims", "words", "the claims", default=()),

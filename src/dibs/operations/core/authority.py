@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call
+    from dibs.operations.core.requests import MayRequest
     from dibs.stores.seam import Transaction
 
 MAX_AGENTS_NAMED = 3
@@ -140,13 +141,13 @@ def _rank_known(call: Call, agent: Agent) -> str:
     return PERSON if agent.get("kind") == PERSON else AGENT
 
 
-def _may(tx: Transaction, call: Call, act: str) -> dict[str, Any]:
+def _may(tx: Transaction, call: Call, request: MayRequest) -> dict[str, Any]:
     """For doors whose command is no operation."""
     if not call.agent:
         from dibs.operations.agents.speech import name_caller
 
         name_caller(tx, call)
-    error = speech.refusal(tx, call) or refusal_to(tx, call, act)
+    error = speech.refusal(tx, call) or refusal_to(tx, call, request["act"])
     if error is not None:
         raise error
     return {}

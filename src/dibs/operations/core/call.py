@@ -1,4 +1,4 @@
-"""A call of an operation: the caller, its process and the known facts; and small functions that all operations share.
+"""A call of an operation: the caller, its process and the known facts; the outcomes of one; small functions for all.
 
 core/entry.py has the entry, which every call passes. Nothing here imports an operation.
 """
@@ -7,19 +7,35 @@ from __future__ import annotations
 
 from dibs.errors import Invalid
 from dibs.operations.core.declare import MAX_TEXT, NEAR, PROCESS, has_controls
-from dibs.stores.seam import COMMIT
+from dibs.stores.seam import COMMIT, Envelope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, TypedDict, TypeVar
 
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.policy import Policy
     from dibs.operations.core.records import Job
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
     Record = dict[str, Any]
+    Answer = dict[str, Any]  # of an operation, whose declaration names its TypedDict
     Process = list[Any]
+    A = TypeVar("A")  # the type of an answer
+
+    class Command(TypedDict):
+        """A command that has to run before an operation is decided, under the claim of a task."""
+
+        command: str
+        task: str
+        resource: Resource  # that the claim is on
+        token: int
+        expires_at: str
+        field: str  # that named the command
+        into: str  # the field that takes its result
+
 
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID = 200
@@ -34,19 +50,123 @@ TOKEN: int = COMMIT  # type: ignore[assignment] # the number of the commit that 
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 WHOLE_HOURS_MS = 2 * HOUR_MS  # from here on, whole hours are exact enough
 
-# Consequences of a decision in a room above the deciding one, by name. A room imports only rooms below it, so it calls
-# these; entry.py, above all rooms, puts them here.
-FOLLOW_UPS: dict[str, Callable[..., Any]] = {}
+
+class FollowUps:
+    """Consequences of a decision in a room above the deciding one.
+
+    A room imports only rooms below it, so it calls these; entry.py, above all rooms, sets them.
+    """
+
+    __slots__ = ("change_accepted", "job_steps", "suspicions", "sweep", "task_claim_ended", "task_wait_ended")
+
+    task_claim_ended: Callable[[Transaction, Claim, str], None]  # its claim, and why it ended
+    task_wait_ended: Callable[[Transaction, str, str], None]  # the agent and its waiter
+    sweep: Callable[[Transaction, Call, int], object]  # at most that many records
+    suspicions: Callable[[Transaction, Call], int]  # those that are due at once
+    change_accepted: Callable[[Transaction, Call, str], str]  # a change's id; its path
+    job_steps: dict[str, Callable[[Transaction, Json, int], int]]  # kind of job → records that a step used
 
 
-class Need(Exception):
-    """An operation lacks a fact: the door looks, outside the transaction, and runs it again."""
+FOLLOW_UPS = FollowUps()
+
+
+# --- outcomes: a body returns its answer (it is done), a `DibsError` (it is refused), or one of the classes below
+
+
+class NeedsFacts(Exception):
+    """An operation lacks a fact: the driver looks, outside the transaction, and runs it again.
+
+    Raised, not returned: what the transaction has written so far is undone.
+    """
 
     UNSETTLED = "could not determine which processes are alive; try again."  # after too many rounds of questions
 
     def __init__(self, processes: list[Process]) -> None:
         super().__init__("facts are needed")
         self.processes = processes
+
+
+class Outcome(Envelope):
+    """What a transaction came to, where that is neither an answer nor a refusal. Its writes are committed."""
+
+    __slots__ = ()
+
+
+class Undecided(Outcome):
+    """The operation is run again: a retry gets no answer from before."""
+
+    __slots__ = ()
+
+
+class Continue(Undecided):
+    """Part of it is done; the next transaction does more."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
+class Wait(Undecided):
+    """It has a place in a queue, and is run again when its turn comes, or by `look_in` at the latest."""
+
+    __slots__ = ("look_in", "waiter")
+
+    def __init__(self, waiter: str, look_in: int, answer: Answer) -> None:
+        super().__init__(answer)
+        self.waiter = waiter  # the id of the place
+        self.look_in = look_in  # ms
+
+
+class RunCommand(Undecided):
+    """The caller runs a command first; its result is a field of the next attempt."""
+
+    __slots__ = ("command",)
+
+    def __init__(self, command: Command) -> None:
+        super().__init__({})
+        self.command = command
+
+
+class JobsLeft(Outcome):
+    """It is done but for jobs that take more transactions (long_jobs.py), and that add to its answer."""
+
+    __slots__ = ("jobs",)
+
+    def __init__(self, answer: Json, jobs: list[str]) -> None:
+        super().__init__(answer)
+        self.jobs = jobs
+
+
+def with_jobs(answer: A, jobs: list[str]) -> A | JobsLeft:
+    """An answer, with its unfinished jobs if there are any."""
+    return JobsLeft(answer, jobs) if jobs else answer
+
+
+def to_json(outcome: Json) -> Json:
+    """An outcome that is not an error, as it is stored and sent."""
+    if not isinstance(outcome, Outcome):
+        return outcome
+    if isinstance(outcome, Wait):
+        return {"waiting": outcome.waiter, "look_in": outcome.look_in, **outcome.answer}
+    if isinstance(outcome, RunCommand):
+        return {"again": outcome.command}
+    assert isinstance(outcome, JobsLeft), "what is continued at once is neither stored nor sent"
+    return {**outcome.answer, "jobs": outcome.jobs}
+
+
+def of_json(answer: Json) -> Json:
+    """The outcome that was stored or sent as this."""
+    if type(answer) is not dict:
+        return answer
+    if "look_in" in answer:
+        shown = {key: value for key, value in answer.items() if key not in {"waiting", "look_in"}}
+        return Wait(answer["waiting"], answer["look_in"], shown)
+    if "again" in answer:
+        return RunCommand(answer["again"])
+    if "jobs" in answer:
+        return JobsLeft({key: value for key, value in answer.items() if key != "jobs"}, answer["jobs"])
+    return answer
 
 
 class Call:
@@ -83,6 +203,7 @@ class Call:
         "tied",
         "typed",
         "via",
+        "waiter",
     )
 
     def __init__(
@@ -129,18 +250,19 @@ class Call:
         self.rules = ""  # digest of the workspace's rules, if the operation wants it
         self.began = 0  # when its first transaction began, for one that takes several
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
-        # the last transaction's decision, for a caller that was interrupted before it got the answer
+        # the last transaction's outcome, for a caller that was interrupted before it got the answer
         self.decided: Any = None
+        self.waiter = ""  # its place in a queue, once an outcome has named it
         self.jobs: list[Job] = []  # set on the way: the jobs that are going, where tasks are looked for
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
         # the connection of a request that goes through a server, its number there, and whether this is a retry of it
         self.via: tuple[str, int, bool] | None = None
 
     def know(self, processes: Iterable[Process | None]) -> None:
-        """Raise Need for the processes among these that were not checked yet."""
+        """Raise NeedsFacts for the processes among these that were not checked yet."""
         missing = [p for p in processes if p is not None and process_name(p) not in self.facts]
         if missing:
-            raise Need(missing)
+            raise NeedsFacts(missing)
 
     def is_program(self, process: Process | None) -> bool:
         """Does this process call dibs itself? A client is above the hooks and shells that it starts."""
@@ -163,7 +285,7 @@ class Call:
         return "" if self.sender in NEAR else self.agent
 
     def alive(self, process: Process | None) -> bool | None:
-        """Is that process alive? None if it cannot be seen from here. Raises Need if it was not checked yet."""
+        """Is that process alive? None if it cannot be seen from here. Raises NeedsFacts if it was not checked yet."""
         self.know([process])
         return None if process is None else self.facts[process_name(process)]
 

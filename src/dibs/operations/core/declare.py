@@ -16,12 +16,21 @@ from dibs.stores.seam import COMMIT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from dibs.errors import DibsError
     from dibs.stores.seam import Key, Range
 
     Ahead = tuple[Sequence[Key], Sequence[Range]]
+    # Steps that a session takes around an operation; client/steps.py and audit/build.py have their functions.
+    Beforehand = Literal[
+        "", "beliefs", "landing branch", "landing home", "look for trouble", "make a secret", "save contents",
+    ]  # fmt: skip
+    Afterwards = Literal[
+        "", "archive old events", "briefing", "evidence", "note claim", "pin contents", "rules text", "scratch folder",
+        "show the secret", "still running", "usage", "warnings",
+    ]  # fmt: skip
+    Around = Literal["", "archive", "gates", "prune"]
 
 PREFETCH_ROWS = 48  # rows of ranges read for an operation before it runs; it reads on if it needs more
 VIEWER, WORKER, AGENT, ORCHESTRATOR, PERSON = "viewer", "worker", "agent", "orchestrator", "person"
@@ -319,14 +328,17 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 class Operation:
-    """One operation. `body(tx, call, **fields)` decides; `ahead(call, **fields)` names keys and ranges to prefetch.
+    """One operation. `body(tx, call, request)` decides; `ahead(call, request)` names keys and ranges to prefetch.
+
+    The request has every declared field, with its value or its default: a dict, whose type is made from the fields
+    (`requests.pyi` of the room). Without fields there is no request: `body(tx, call)`.
 
     Who may send it to a server: `sent_by`, and of each field its own `sent_by`. An operation with a `group` is for all
     callers; one that only guards and doors run says by whom, else it is for this machine alone.
 
     Who may call it:
     - `may` is the least rank that may call it ("" for a guard's own operations, which go by the role themselves).
-      `asks(tx, call, **fields)` says for one request which rank it needs ("" for `may`), and whose the thing is: its
+      `asks(tx, call, request)` says for one request which rank it needs ("" for `may`), and whose the thing is: its
       owner needs no more than `may`. `others` is the highest rank that `asks` may answer.
     - `registers`: registers a caller that was not seen before. `boots`: writes the caller's record itself, and makes
       the calling process the agent's current one.
@@ -335,7 +347,7 @@ class Operation:
     state; `destructive`: takes away what others made or hold, or what cannot be restored. `refuses` is a key of the
     answer: if its value is not empty, the answer is a refusal (exit code 1, `ok` false).
 
-    What a session does around it, by names that the session knows (client/steps.py, interfaces/session_hooks.py):
+    What a session does around it, by names that the session knows (client/steps.py, audit/build.py):
     `wants` ("rules": the digest of the workspace's rules; "deliveries": what the agent subscribes to comes first;
     "here": a query about the caller's own machine),
     `beforehand` (completes the request), `afterwards` (completes the answer), `around` (runs it as a part of more).
@@ -371,9 +383,9 @@ class Operation:
         group: str = "",
         refuses: str = "",
         wants: tuple[str, ...] = (),
-        beforehand: str = "",
-        afterwards: str = "",
-        around: str = "",
+        beforehand: Beforehand = "",
+        afterwards: Afterwards = "",
+        around: Around = "",
         withdraws: bool = False,
         whole: bool = False,
         sent_by: frozenset[str] | None = None,
@@ -399,9 +411,9 @@ class Operation:
         self.group = group  # its subject, by which help and documents list it
         self.refuses = refuses
         self.wants = wants
-        self.beforehand = beforehand
-        self.afterwards = afterwards
-        self.around = around
+        self.beforehand: Beforehand = beforehand
+        self.afterwards: Afterwards = afterwards
+        self.around: Around = around
         self.withdraws = withdraws
         self.whole = whole  # a `Query`: its body gets the session
         self.sent_by = sent_by if sent_by is not None else ANYWHERE if group else NEAR
@@ -441,7 +453,7 @@ class Operation:
             common += [Forbidden] if self.may else []
         return tuple(dict.fromkeys([*self.own_errors, *common]))
 
-    def checked(self, given: dict[str, Any]) -> dict[str, Any]:
+    def checked(self, given: dict[str, Any]) -> Any:
         """The request that the body gets: each value checked by its field, and the defaults of the others."""
         found: dict[str, Any] = {}
         left = len(given)
@@ -463,6 +475,12 @@ class Operation:
             name = next(name for name in given if name not in found)
             raise self.no_field(name)
         return found
+
+    def request(self, **given: Any) -> Any:
+        """A whole request from within operations, of values that need no check: these, and the defaults."""
+        request = {**self.defaults, **given}
+        assert len(request) == len(self.fields), f"{self.name}: {sorted(given)}"
+        return request
 
     def unsendable(self, sender: str, fields: dict[str, Any]) -> str:
         """What of a request this sender may not send: the operation's name, or a field's; "" for nothing."""

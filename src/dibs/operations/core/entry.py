@@ -15,9 +15,13 @@ from dibs.operations.agents.records import agent_key, credential_key, get_agent
 from dibs.operations.core.call import (
     FOLLOW_UPS,
     PROGRAM,
+    Outcome,
+    Undecided,
     check_agent_id,
     check_request_id,
     lineage_of,
+    of_json,
+    to_json,
 )
 from dibs.operations.core.declare import AGENT, PREFETCH_ROWS, RANKS, VIEWER, WORKER, Operation
 from dibs.stores.seam import digest_of
@@ -119,7 +123,7 @@ def _write(
         releases.renew_active(tx, call)
     if operation.answer or not operation.takes or isinstance(result, DibsError):  # a grant to a hook is read by nobody
         _with_names(tx, call, result)
-    if call.request and not (isinstance(result, dict) and ("waiting" in result or "again" in result)):
+    if call.request and not isinstance(result, Undecided):
         _keep_answer(tx, request_key, digest, result)
     return result
 
@@ -151,7 +155,7 @@ def _computed_name(agent: str) -> str:
 def _run_body(tx: Transaction, call: Call, body: Any, fields: dict[str, Any]) -> Any:
     """The operation's answer. The text of what it raises has the agents' names, too."""
     try:
-        return body(tx, call, **fields)
+        return body(tx, call, fields) if fields else body(tx, call)  # no fields, no request
     except DibsError as error:
         _with_names(tx, call, error)
         raise
@@ -183,7 +187,7 @@ def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[st
         keys.append(exchange_key(call.via[0]))
     if call.credential is not None:
         keys.append(credential_key(call.credential[0]))
-    more, ranges = operation.ahead(call, **fields) if operation.ahead is not None else ((), ())
+    more, ranges = operation.ahead(call, fields) if operation.ahead is not None else ((), ())
     tx.prefetch([own, *keys, *more], ranges, PREFETCH_ROWS)
     record: Agent | None = tx.get(own)
     return record
@@ -281,7 +285,7 @@ def _rank_refusal(
         from dibs.operations.core import authority
 
         return authority.refusal(tx, call, operation, agent, WORKER, ())
-    asked, owners = operation.asks(tx, call, **fields) if operation.asks is not None else ("", ())
+    asked, owners = operation.asks(tx, call, fields) if operation.asks is not None else ("", ())
     needed, given = asked or operation.may, call.policy.guards["roles"]
     if RANKS[needed] <= RANKS[AGENT] and not call.role and not given["default"] and not given["assign"]:
         return None  # without roles each caller has at least the rank of an agent
@@ -309,7 +313,7 @@ def _with_names(tx: Transaction, call: Call, result: Any) -> Any:
         names.tell(tx, result.fields, known)
         result.say_again()
     else:
-        names.tell(tx, result, known)
+        names.tell(tx, result.answer if isinstance(result, Outcome) else result, known)
     return result
 
 
@@ -352,13 +356,7 @@ def _touched_record(tx: Transaction, call: Call, agent: Agent | None) -> tuple[A
     if agent is None:
         from dibs.operations.agents.registration import register
 
-        program = call.is_program(call.client)
-        person = call.is_person
-        made = register(
-            tx, call.agent, process=call.client, kind=call.kind, program=program, person=person, client=call.kind,
-            host=call.host, machine=call.machine,
-        )  # fmt: skip
-        return made, False
+        return register(tx, call, call.client, call.kind), False
     every = min(SEEN_EVERY_MS, call.policy.shortest // 4)  # in time to renew a claim before it expires
     if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
         return agent, False
@@ -381,7 +379,7 @@ def _same_answer(known: RequestAnswer, digest: str, call: Call) -> Any:
         )
     if "error" in known:
         return from_parts(known["error"])
-    return known["result"]
+    return of_json(known["result"])
 
 
 def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
@@ -392,7 +390,7 @@ def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
     if isinstance(result, DibsError):
         record["error"] = result.parts()
     else:
-        record["result"] = result
+        record["result"] = to_json(result)
     put_request_answer(tx, key, record)
 
 
@@ -465,19 +463,17 @@ def _send(tx: Transaction, job: BroadcastJob, room: int) -> int:
     return broadcasts.step(tx, job, room)
 
 
-FOLLOW_UPS.update(
-    {
-        "task claim ended": _task_claim_ended,
-        "task wait ended": _task_wait_ended,
-        "sweep": _sweep,
-        "suspicions": _suspicions,
-        "change accepted": _change_accepted,
-        "job: unblock": _unblock,
-        "job: cancel": _call_off,
-        "job: race": _call_off,
-        "job: claims": _free_claims,
-        "job: run end": _end_run,
-        "job: run purge": _purge_run,
-        "job: send": _send,
-    }
-)
+FOLLOW_UPS.task_claim_ended = _task_claim_ended
+FOLLOW_UPS.task_wait_ended = _task_wait_ended
+FOLLOW_UPS.sweep = _sweep
+FOLLOW_UPS.suspicions = _suspicions
+FOLLOW_UPS.change_accepted = _change_accepted
+FOLLOW_UPS.job_steps = {
+    "unblock": _unblock,
+    "cancel": _call_off,
+    "race": _call_off,
+    "claims": _free_claims,
+    "run end": _end_run,
+    "run purge": _purge_run,
+    "send": _send,
+}

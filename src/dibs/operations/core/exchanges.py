@@ -19,6 +19,7 @@ The record is swept some time after the connection's last request. A caller refu
 from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, from_parts
+from dibs.operations.core.call import Continue, of_json, to_json
 from dibs.operations.core.records import get_exchange, put_exchange
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ def once(tx: Transaction, via: tuple[str, int, bool], decide: Callable[[], Any])
                 _put(tx, connection, known, {**known, "taken": True})
             return answer_in(known)
     result = decide()
-    if (tx.touched or retry) and not (type(result) is dict and result.get("again") is True):
+    if (tx.touched or retry) and not isinstance(result, Continue):
         exchange = _kept(number, result)
         if retry:
             exchange["taken"] = True
@@ -68,13 +69,13 @@ def answer_in(known: Exchange) -> Any:
     """The answer that a record keeps."""
     if "error" in known:
         return from_parts(known["error"])
-    return known["result"]
+    return of_json(known.get("result"))  # a recalled request has none
 
 
 def _kept(number: int, result: Any) -> Exchange:
     if isinstance(result, DibsError):
         return {"n": number, "until": 0, "error": result.parts()}
-    return {"n": number, "until": 0, "result": result}
+    return {"n": number, "until": 0, "result": to_json(result)}
 
 
 def _put(tx: Transaction, connection: str, known: Exchange | None, exchange: Exchange) -> None:

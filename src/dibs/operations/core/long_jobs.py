@@ -5,7 +5,7 @@ is a job. Its record is written in the transaction that decides it, and each ste
 RECORDS_PER_STEP records. Nothing is decided twice, and every rule stays with its subject: this file only keeps the
 record.
 
-- success: the operation's answer names the job (`jobs`); the caller runs `CONTINUE` until it is done, and gets the
+- success: the operation's outcome names the job (`JobsLeft`); the caller runs `CONTINUE` until it is done, and gets the
   job's part of the answer. Short work is done in the first transaction and leaves no record.
 - visible to others: a task that a job cancels counts as cancelled from the job's first commit on. `task next` and `task
   claim` do not give it, its holder's result is refused, it gets no children (`covering`). A task whose last dependency
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call
     from dibs.operations.core.records import CancelJob, CancellingJob, FinishedJob, Job, RaceJob, RunEndJob
+    from dibs.operations.core.requests import GoOnRequest
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Json, Transaction
 
@@ -55,13 +56,6 @@ def begin(tx: Transaction, job: Job, room: int = 0) -> list[str]:
         return []
     _put(tx, job)
     return [job["job"]]
-
-
-def with_jobs(answer: dict[str, Any], jobs: Sequence[str]) -> dict[str, Any]:
-    """An answer with its unfinished jobs, if any."""
-    if jobs:
-        answer["jobs"] = list(jobs)
-    return answer
 
 
 def count(job: Job, *names: str) -> None:
@@ -171,7 +165,7 @@ def _step(tx: Transaction, job: Job, room: int) -> bool:
     Each kind has its own function (tx, job, room) → records used: fewer than `room` only when the job is done, and then
     `job["answer"]` has its part of the operation's answer.
     """
-    step = FOLLOW_UPS[f"job: {job['kind']}"]
+    step = FOLLOW_UPS.job_steps[job["kind"]]
     return bool(step(tx, job, room) < room)
 
 
@@ -193,8 +187,9 @@ def refuse(job: Job, error: DibsError) -> None:
     job["answer"] = {"error": error.parts()}
 
 
-def _continue(tx: Transaction, call: Call, job: str, room: int = 0) -> Any:
+def _continue(tx: Transaction, call: Call, request: GoOnRequest) -> Any:
     """Take one step of a job; `more` until it is done, then `answer` has its part of the operation's answer."""
+    job, room = request["job"], request["room"]
     running, finished = records.get_job(tx, job)
     if running is not None and not take_step(
         tx, running, min(max(room, MIN_RECORDS_PER_STEP), RECORDS_PER_STEP) if room else 0

@@ -20,7 +20,7 @@ class Query(Operation):
     """A question about more than one transaction sees: the log, the whole record, what a run did. It changes nothing.
 
     Declared like an operation (name, fields, answer, help, group), next to its body in audit/queries.py: operations
-    do not read the log. `body(session, call, **fields)` answers; `Session.answer` runs it. `here`: it is about the
+    do not read the log. `body(session, call, request)` answers; `Session.answer` runs it. `here`: it is about the
     caller's machine, so a caller of a server elsewhere answers it itself.
     """
 

@@ -40,6 +40,12 @@ if TYPE_CHECKING:
         StateSetAnswer,
     )
     from dibs.operations.documents.records import Document, Version
+    from dibs.operations.documents.requests import (
+        StateDeleteRequest,
+        StateGetRequest,
+        StateListRequest,
+        StateSetRequest,
+    )
     from dibs.stores.seam import Json, Transaction
 
 MAX_DOCUMENTS = 10_000  # of a workspace: for what agents agree on, not a database
@@ -59,8 +65,8 @@ def resource_of(key: str) -> list[str]:
 # --- reading
 
 
-def _get(tx: Transaction, call: Call, key: str) -> StateGetAnswer:
-    name = json_values.check_key(key)
+def _get(tx: Transaction, call: Call, request: StateGetRequest) -> StateGetAnswer:
+    name = json_values.check_key(request["key"])
     document, deletion = records.get_document(tx, name)
     if document is None:
         raise NotFound(_missing(tx, name, deletion), key=name)
@@ -82,11 +88,10 @@ def _shown(tx: Transaction, document: Document) -> DocumentView:
     }
 
 
-def _list(
-    tx: Transaction, call: Call, prefix: str = "", after: str = "", limit: int = DEFAULT_LISTED
-) -> StateListAnswer:
-    first = json_values.check_key(prefix, least=0)
-    documents, more = records.scan_documents(tx, first, json_values.check_key(after) if after else "", limit)
+def _list(tx: Transaction, call: Call, request: StateListRequest) -> StateListAnswer:
+    first = json_values.check_key(request["prefix"], least=0)
+    after = json_values.check_key(request["after"]) if request["after"] else ""
+    documents, more = records.scan_documents(tx, first, after, request["limit"])
     cursor = documents[-1]["key"] if more else None
     return {"documents": [_shown(tx, document) for document in documents], "more": more, "cursor": cursor}
 
@@ -94,17 +99,12 @@ def _list(
 # --- writing
 
 
-def _set(
-    tx: Transaction,
-    call: Call,
-    key: str,
-    value: Json,
-    version: int | None = None,
-    token: int | None = None,
-) -> StateSetAnswer | DibsError:
-    name = json_values.check_key(key)
+def _set(tx: Transaction, call: Call, request: StateSetRequest) -> StateSetAnswer | DibsError:
+    value = request["value"]
+    name = json_values.check_key(request["key"])
     text = jsontext.encode(value)
     document, deletion = records.get_document(tx, name)
+    version, token = request["version"], request["token"]
     refusal = _fenced_or_held(tx, call, name, token) or _stale(tx, name, document, deletion, version, token)
     counts = records.get_counts(tx) if document is None else records.NO_DOCUMENTS
     if refusal is None and counts["documents"] >= MAX_DOCUMENTS:
@@ -124,14 +124,13 @@ def _set(
     return {"key": name, "value": value, "version": number}
 
 
-def _delete(
-    tx: Transaction, call: Call, key: str, version: int | None = None, token: int | None = None
-) -> StateDeleteAnswer | DibsError:
+def _delete(tx: Transaction, call: Call, request: StateDeleteRequest) -> StateDeleteAnswer | DibsError:
     """Delete a document. Its version stays, so that a caller that read it before cannot overwrite a new one."""
-    name = json_values.check_key(key)
+    name = json_values.check_key(request["key"])
     document, deletion = records.get_document(tx, name)
     if document is None:
         raise NotFound(_missing(tx, name, deletion), key=name)
+    version, token = request["version"], request["token"]
     refusal = _fenced_or_held(tx, call, name, token) or _stale(tx, name, document, None, version, token)
     if refusal is not None:
         return _refuse(tx, call, name, refusal)
@@ -152,9 +151,9 @@ def forget(tx: Transaction, deletion: Version) -> None:
     records.put_counts(tx, {**counts, "forgotten": max(counts["forgotten"], deletion["version"])})
 
 
-def _ahead(call: Call, key: str, **_: object) -> Ahead:
+def _ahead(call: Call, request: StateSetRequest | StateDeleteRequest) -> Ahead:
     """The document, the record of a deleted one, and its claims."""
-    name = json_values.check_key(key)
+    name = json_values.check_key(request["key"])
     return [records.document_key(name), records.deletion_key(name)], claim_records.ranges_of([resource_of(name)])
 
 

@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from dibs.operations.claims.records import Claim
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
-    from dibs.operations.guards.changes import FoundChange, ToldChange
+    from dibs.operations.guards.changes import ToldChange
+    from dibs.operations.guards.requests import (
+        AuditRequest,
+        ChangedRequest,
+        DoubtRequest,
+        GiveBackRequest,
+        IdleRequest,
+        OthersRequest,
+        PeersRequest,
+    )
     from dibs.operations.messages.answers import MessageView
     from dibs.stores.seam import Transaction
 
@@ -94,14 +103,14 @@ MAX_CLAIMS_READ = 2_000  # claims of other agents, by one audit
 # --- who holds what here
 
 
-def _others(tx: Transaction, call: Call, tree: str = "") -> OthersAnswer:
+def _others(tx: Transaction, call: Call, request: OthersRequest) -> OthersAnswer:
     """The live write claims of agents outside the caller's family that count in this working tree."""
     claims: list[OtherClaim] = [
         {
             "claim": record["claim"], "agent": record["agent"], "resources": record["resources"], "by": record["by"],
             "since": iso(tx, record["since"]), "until": iso(tx, record["until"]), "reason": record["reason"],
             "tree": record["tree"],
-        } for record in others(tx, call, tree)
+        } for record in others(tx, call, request["tree"])
     ]  # fmt: skip
     return {"claims": claims}
 
@@ -123,22 +132,15 @@ def others(tx: Transaction, call: Call, tree: str) -> list[Claim]:
 # --- after a call
 
 
-def _audit(
-    tx: Transaction,
-    call: Call,
-    found: Sequence[FoundChange] = (),
-    release: Sequence[str] = (),
-    tool: str = "",
-    unmade: Sequence[tuple[str, Resource]] = (),
-) -> AuditAnswer:
+def _audit(tx: Transaction, call: Call, request: AuditRequest) -> AuditAnswer:
     """Judge the changed files, end the claims that lasted for the call, and answer with the agent's news.
 
     `unmade`: files that the call named, and that are as missing as before it (made and removed): nothing is held there.
     """
-    violations = changes.tell(tx, call, found, tool)
-    if unmade:
-        _end_unmade(tx, call, unmade)
-    _give_back(tx, call, release)
+    violations = changes.tell(tx, call, request["found"], request["tool"])
+    if request["unmade"]:
+        _end_unmade(tx, call, request["unmade"])
+    _give_back(tx, call, {"release": request["release"]})
     sweeps.some(tx, call, sweeps.DUE_PER_CALL)  # here, where nobody waits for the answer
     return {"violations": violations, **_news(tx, call)}
 
@@ -157,22 +159,22 @@ def _end_unmade(tx: Transaction, call: Call, unmade: Sequence[tuple[str, Resourc
     endings.serve(tx, freed)
 
 
-def _give_back(tx: Transaction, call: Call, release: Sequence[str] = ()) -> NoAnswer:
+def _give_back(tx: Transaction, call: Call, request: GiveBackRequest) -> NoAnswer:
     """End claims that lasted for a call. It brings no news: after a refused command nobody would read them."""
     freed: list[Resource] = []
-    for claim in claim_records.claims_of(tx, call.agent) if release else ():
-        if claim["claim"] in release and claim["by"] == SHELL:
+    for claim in claim_records.claims_of(tx, call.agent) if request["release"] else ():
+        if claim["claim"] in request["release"] and claim["by"] == SHELL:
             endings.give_back(tx, claim, claim["resources"], "released")
             freed += claim["resources"]
     endings.serve(tx, freed)
     return {}
 
 
-def _changed(tx: Transaction, call: Call, found: Sequence[FoundChange] = ()) -> ChangedAnswer:
+def _changed(tx: Transaction, call: Call, request: ChangedRequest) -> ChangedAnswer:
     """The same if the agent cannot be told at once: every agent concerned gets a message, the caller too."""
-    violations = changes.tell(tx, call, found, "", direct=False)
+    violations = changes.tell(tx, call, request["found"], "", direct=False)
     if violations:
-        FOLLOW_UPS["suspicions"](tx, call)
+        FOLLOW_UPS.suspicions(tx, call)
     return {"violations": violations}
 
 
@@ -206,7 +208,7 @@ def _activity(tx: Transaction, call: Call) -> NewsAnswer:
 # --- when an agent stops
 
 
-def _idle(tx: Transaction, call: Call, now: dict[str, str] | None = None) -> IdleAnswer:
+def _idle(tx: Transaction, call: Call, request: IdleRequest) -> IdleAnswer:
     """The agent's turn is over: edit claims on unchanged files are released.
 
     `now` has the content (blob) of each file of the agent's edit claims, by claim and path.
@@ -225,7 +227,7 @@ def _idle(tx: Transaction, call: Call, now: dict[str, str] | None = None) -> Idl
             resource
             for resource in claim["resources"]
             if resource[1] in base
-            and (now or {}).get(records.held_file(claim["claim"], resource[1])) == base[resource[1]]
+            and (request["now"] or {}).get(records.held_file(claim["claim"], resource[1])) == base[resource[1]]
         ]
         if same:
             same = resources.with_aliases(claim["resources"], same)
@@ -251,23 +253,23 @@ def _known(tx: Transaction, call: Call) -> KnownAnswer:
     return {"known": get_agent(tx, call.agent) is not None}
 
 
-def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> PeersAnswer:
+def _peers(tx: Transaction, call: Call, request: PeersRequest) -> PeersAnswer:
     """Which of these agents are still at work, and which have ended in the process that the caller runs in.
 
     A client that is told to forget (`/clear`) continues under another id in the same process.
     """
     there, mine = [], []
-    for agent, record in get_agents(tx, agents).items():
+    for agent, record in get_agents(tx, request["agents"]).items():
         if is_present(tx, call, agent):
             there.append(agent)
         elif record is not None and record["process"] is not None and record["process"] == call.client:
             mine.append(agent)
-    return {"there": there, "mine": mine, "names": {agent: name_of(tx, agent) for agent in agents}}
+    return {"there": there, "mine": mine, "names": {agent: name_of(tx, agent) for agent in request["agents"]}}
 
 
-def _doubt(tx: Transaction, call: Call, why: str = "", tool: str = "") -> NoAnswer:
+def _doubt(tx: Transaction, call: Call, request: DoubtRequest) -> NoAnswer:
     """A guard could not decide and the config lets such calls through: the log records it."""
-    tx.append("guard.doubted", call.agent, check_text(tool, "tool") or "?", {"why": why[:200]})
+    tx.append("guard.doubted", call.agent, check_text(request["tool"], "tool") or "?", {"why": request["why"][:200]})
     return {}
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.records import Claim, Loss
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.requests import CommitCheckRequest, CommittedRequest
     from dibs.stores.seam import Transaction
 
     class CommitCheckAnswer(TypedDict):
@@ -70,16 +71,10 @@ HOW = ("checked", "past", "replayed")  # how a commit met the guard; `_committed
 # --- before a commit
 
 
-def _check(
-    tx: Transaction,
-    call: Call,
-    paths: Sequence[Resource] = (),
-    tree: str = "",
-    client: str = "",
-    owned: Sequence[tuple[Resource, Sequence[str], bool]] = (),
-) -> CommitCheckAnswer | DibsError:
+def _check(tx: Transaction, call: Call, request: CommitCheckRequest) -> CommitCheckAnswer | DibsError:
     """May the caller commit these paths of this working tree? `owned`: whose unfinished work is in them; read by it?"""
-    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "commit", client)
+    paths, tree = request["paths"], request["tree"]
+    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "commit", request["client"])
     if refusal is not None:
         return _refuse(tx, call, refusal, paths, tree)
     for _ in range(MAX_ROUNDS):
@@ -91,7 +86,11 @@ def _check(
     if others:
         blockers = [_blocker(tx, record, paths) for record in others[:MAX_SHOWN]]
         return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - MAX_SHOWN)), paths, tree)
-    lost = _lost(tx, call, paths, tree, own) or _unsettled(tx, call, paths, tree) or _foreign(tx, call, owned, own)
+    lost = (
+        _lost(tx, call, paths, tree, own)
+        or _unsettled(tx, call, paths, tree)
+        or _foreign(tx, call, request["owned"], own)
+    )
     if lost is not None:
         return _refuse(tx, call, lost, paths, tree)
     tokens = _tokens(paths, own)
@@ -276,21 +275,14 @@ def _refuse(tx: Transaction, call: Call, error: DibsError, paths: Sequence[Resou
 # --- after a commit
 
 
-def _committed(
-    tx: Transaction,
-    call: Call,
-    commit: str = "",
-    tree: str = "",
-    items: Sequence[tuple[Resource, bool]] = (),
-    how: str = "checked",
-    suspects: Sequence[str] = (),
-) -> CommittedAnswer:
+def _committed(tx: Transaction, call: Call, request: CommittedRequest) -> CommittedAnswer:
     """What a commit means for claims. An item is a path and whether its file equals the committed content.
 
     `how`: checked (the guard saw it before), past (it did not, although git would have asked: `--no-verify`), or
     replayed (git does not ask: a rebase, a cherry-pick, a client that switches git's hooks off). `suspects`: the agents
     whose commands ran when it was made, if no words of theirs make a commit.
     """
+    commit, tree, items, suspects = request["commit"], request["tree"], request["items"], request["suspects"]
     check_text(commit, "commit")
     others, own = _sorted(tx, call, [path for path, _ in items], tree)
     equal = [path for path, same in items if same]
@@ -310,8 +302,8 @@ def _committed(
     endings.serve(tx, released)
     if suspects:
         suspects = changes.accused(tx, call, suspects) or [call.agent]
-    bypass = (commit, tree, how, suspects)
-    unseen = _report_bypass(tx, call, others, items, *bypass) if how != "checked" else []
+    bypass = (commit, tree, request["how"], suspects)
+    unseen = _report_bypass(tx, call, others, items, *bypass) if request["how"] != "checked" else []
     return {"released": resources.shown(released), "kept": kept, "unseen": unseen}
 
 
@@ -366,7 +358,7 @@ def _report_bypass(
             tx, "bypass", commit, call.agent, told=holders, how=how, paths=taken, holders=holders,
             suspects=[name_of(tx, one) for one in suspects], reporter=call.reporter,
         )  # fmt: skip
-        FOLLOW_UPS["suspicions"](tx, call)
+        FOLLOW_UPS.suspicions(tx, call)
     return unseen
 
 

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Process
     from dibs.operations.core.policy import Policy
     from dibs.operations.guards.records import Deploy, Risks, RunningDeploy
+    from dibs.operations.guards.requests import (
+        DeployCheckRequest,
+        DeployFinishRequest,
+        DeployJudgeRequest,
+        DeployStartRequest,
+    )
     from dibs.stores.seam import Transaction
 
     class Sync(TypedDict, total=False):
@@ -112,15 +118,15 @@ def pushed_targets(policy: Policy, branch: str) -> list[str]:
     return named or [branch]
 
 
-def _check(tx: Transaction, call: Call, targets: Sequence[str] = (), client: str = "") -> DeployCheckAnswer | DibsError:
+def _check(tx: Transaction, call: Call, request: DeployCheckRequest) -> DeployCheckAnswer | DibsError:
     """May the caller deploy to these targets now? Returns their last deploys."""
-    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "deploy", client)
+    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "deploy", request["client"])
     last: dict[str, Deploy | None] = {}
-    for target in targets:
+    for target in request["targets"]:
         refusal = refusal or _held(tx, call, target)
         last[target] = _last(tx, target)
     if refusal is not None:
-        tx.append("deploy.refused", call.agent, ", ".join(targets), {"code": refusal.code})
+        tx.append("deploy.refused", call.agent, ", ".join(request["targets"]), {"code": refusal.code})
         return refusal
     return {"last": last}
 
@@ -146,40 +152,29 @@ def _last(tx: Transaction, target: str) -> Deploy | None:
 # --- may it ship?
 
 
-def _judge(
-    tx: Transaction,
-    call: Call,
-    target: str,
-    syncs: Sequence[Sync] = (),
-    contains: bool | None = None,
-    changed: Sequence[str] = (),
-    tree: str = "",
-    placeholders: Sequence[Placeholder] = (),
-    unsynced: bool = False,
-    rollback: bool = False,
-    dirty: bool = False,
-    under: DeployToken | None = None,
-) -> DeployJudgeAnswer | DibsError:
+def _judge(tx: Transaction, call: Call, request: DeployJudgeRequest) -> DeployJudgeAnswer | DibsError:
     """May this ship? `syncs`: its status against each deciding branch (Standing.as_json).
 
     `contains`: is the last good deploy part of it? `changed`: tracked files that differ from the commit. `under`:
     target and token of the deploy whose command asks (a push inside of `dibs deploy`); its accepted risks count here
     too.
     """
-    risks = _accepted_risks(tx, call, under)
+    target, syncs, changed = request["target"], request["syncs"], request["changed"]
+    unsynced, rollback = request["unsynced"], request["rollback"]
+    risks = _accepted_risks(tx, call, request["under"])
     unsynced, rollback = unsynced or risks["unsynced"], rollback or risks["rollback"]
     last = _last(tx, target)
     refusal: DibsError | None = None
-    if changed and not dirty:
-        refusal = _uncommitted(changed, _at_work(tx, call, tree, changed))
+    if changed and not request["dirty"]:
+        refusal = _uncommitted(changed, _at_work(tx, call, request["tree"], changed))
     for sync in syncs or [UNKNOWN_FACTS]:
         refusal = refusal or stale(sync, target=target, unsynced=unsynced, rollback=rollback)
     if refusal is None and last is not None and last["commit"]:
         shown: LastDeploy = {"commit": last["commit"], "agent": last["agent"], "at": iso(tx, last["at"])}
         where: Sync = syncs[-1] if syncs else {}
-        refusal = _rolls_back(where, shown, contains, target=target, unsynced=unsynced, rollback=rollback)
-    if refusal is None and placeholders:
-        refusal = _unfinished(placeholders)
+        refusal = _rolls_back(where, shown, request["contains"], target=target, unsynced=unsynced, rollback=rollback)
+    if refusal is None and request["placeholders"]:
+        refusal = _unfinished(request["placeholders"])
     if refusal is not None:
         tx.append("deploy.refused", call.agent, target, {"code": refusal.code})
         return refusal
@@ -272,24 +267,16 @@ def _unfinished(places: Sequence[Placeholder]) -> Forbidden:
 # --- one deploy
 
 
-def _start(
-    tx: Transaction,
-    call: Call,
-    target: str,
-    token: int,
-    commit: str = "",
-    command: str = "",
-    process: Process | None = None,
-    runs: Process | None = None,
-    unsynced: bool = False,
-    rollback: bool = False,
-) -> DeployToken | DibsError:
+def _start(tx: Transaction, call: Call, request: DeployStartRequest) -> DeployToken | DibsError:
     """Start a deploy, under a live token, if no other one runs. `runs`: the process of its command."""
+    target, token = request["target"], request["token"]
     claim = _live(tx, call, target, token)
     if claim is None:
         return _fenced(tx, call, target, token)
     running = records.get_running_deploy(tx, target)
-    alive = _still_runs(call, running, token) if running is not None and running["process"] != process else None
+    alive = (
+        _still_runs(call, running, token) if running is not None and running["process"] != request["process"] else None
+    )
     if running is not None and alive is not None:
         reason = f"a deploy of {running['commit'][:12] or 'this target'} is running (pid {alive[3]})"
         blocker: BlockerView = {
@@ -298,18 +285,21 @@ def _start(
         }  # fmt: skip
         tx.append("deploy.refused", call.agent, target, {"code": "held"})
         return Held(blockers=[blocker], more=0)
-    risks = _risks(unsynced=unsynced, rollback=rollback)
+    risks = _risks(unsynced=request["unsynced"], rollback=request["rollback"])
     deploy: RunningDeploy = {
-        "process": process, "agent": call.agent, "commit": commit, "at": tx.now, "token": token,
+        "process": request["process"], "agent": call.agent, "commit": request["commit"], "at": tx.now, "token": token,
     }  # fmt: skip
-    if runs is not None:
-        deploy["runs"] = runs
-    if unsynced:
+    if request["runs"] is not None:
+        deploy["runs"] = request["runs"]
+    if request["unsynced"]:
         deploy["unsynced"] = True
-    if rollback:
+    if request["rollback"]:
         deploy["rollback"] = True
     records.put_running_deploy(tx, target, deploy)
-    data = {"commit": check_text(commit, "commit"), "token": token, "command": check_text(command, "command"), **risks}
+    data = {
+        "commit": check_text(request["commit"], "commit"), "token": token,
+        "command": check_text(request["command"], "command"), **risks,
+    }  # fmt: skip
     tx.append("deploy.started", call.agent, target, data)
     return {"target": target, "token": token}
 
@@ -337,25 +327,19 @@ def _still_runs(call: Call, running: RunningDeploy, token: int) -> Process | Non
     return None
 
 
-def _finish(
-    tx: Transaction,
-    call: Call,
-    target: str,
-    token: int,
-    result: str,
-    commit: str = "",
-    seconds: float = 0,
-    exit: int | None = None,
-    keep: bool = False,
-) -> DeployFinishAnswer | DibsError:
+def _finish(tx: Transaction, call: Call, request: DeployFinishRequest) -> DeployFinishAnswer | DibsError:
     """End a deploy. The claim is released with the commit, unless the caller held it before."""
+    target, token, result, commit = request["target"], request["token"], request["result"], request["commit"]
     claim = _live(tx, call, target, token)
     running = records.get_running_deploy(tx, target)
     risks: Risks = {}
     if running is not None and running["token"] == token and related(running["agent"], call.agent):
         records.delete_running_deploy(tx, target)
         risks = _risks(unsynced=running.get("unsynced"), rollback=running.get("rollback"))
-    data = {"commit": commit, "result": result, "token": token, "seconds": seconds, "exit": exit, **risks}
+    data = {
+        "commit": commit, "result": result, "token": token, "seconds": request["seconds"], "exit": request["exit"],
+        **risks,
+    }  # fmt: skip
     if claim is None:
         tx.append("deploy.finished", call.agent, target, {**data, "fenced": True})
         _suspect(tx, call, target, commit, "fenced")
@@ -370,7 +354,7 @@ def _finish(
             "commit": commit, "result": result, "at": tx.now, "agent": call.agent, "token": token, **risks,
         }  # fmt: skip
         records.put_deploy(tx, target, good)
-    if keep:
+    if request["keep"]:
         claim["commit"] = commit
         claim_records.put(tx, claim)
         tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})
@@ -387,7 +371,7 @@ def _suspect(tx: Transaction, call: Call, target: str, commit: str, how: str) ->
 
     kind = "deploy_stale" if how == "unsynced" else "deploy_unverified"
     suspicions.put(tx, kind, target, call.agent, told=[call.agent], commit=commit, how=how, reporter=call.reporter)
-    FOLLOW_UPS["suspicions"](tx, call)
+    FOLLOW_UPS.suspicions(tx, call)
 
 
 def _live(tx: Transaction, call: Call, target: str, token: int) -> Claim | None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.operations.core.policy import Policy
+    from dibs.operations.guards.requests import EditRequest
     from dibs.stores.seam import Transaction
 
     Level = Literal["free", "guarded", "strict"]  # what the guards ask of a path
@@ -118,21 +119,12 @@ class _Caller:
         self.agent, self.client, self.tool = agent, client, tool
 
 
-def _edit(
-    tx: Transaction,
-    call: Call,
-    targets: Sequence[Target],
-    tree: str,
-    local: bool = True,
-    client: str = "",
-    tool: str = "",
-    more: Sequence[TreeTargets] = (),
-) -> EditAnswer | DibsError:
+def _edit(tx: Transaction, call: Call, request: EditRequest) -> EditAnswer | DibsError:
     """All targets or none. `more` has the files in further working trees."""
     taken: list[ClaimAnswer] = []
-    caller = _Caller(registered_agent(tx, call.agent), client, tool)
-    first: TreeTargets = {"targets": targets, "tree": tree, "local": local}
-    for part in (first, *more):
+    caller = _Caller(registered_agent(tx, call.agent), request["client"], request["tool"])
+    first: TreeTargets = {"targets": request["targets"], "tree": request["tree"], "local": request["local"]}
+    for part in (first, *request["more"]):
         answer = _in_tree(tx, call, caller, part["targets"], part["tree"], local=part["local"])
         if isinstance(answer, DibsError):
             _give_back(tx, call, taken)
@@ -236,10 +228,9 @@ def _take(
         held_there = _blocked(tx, call, normal, "", across)
         if held_there is not None:
             return _refuse(tx, call, wanted[0], tree, held_there)
-    held = grants.take(
-        tx, call, resources=[target["resource"] for target in wanted], tree=tree, by=BY, interest=True,
-        base={target["resource"][1]: target["content"] for target in wanted},
-    )  # fmt: skip
+    request = grants.CLAIM.request(resources=[target["resource"] for target in wanted], tree=tree, by=BY, interest=True)
+    base = {target["resource"][1]: target["content"] for target in wanted}
+    held = grants.claim_at_once(tx, call, request, base)
     if across and not isinstance(held, DibsError) and not held.get("renewed"):
         _warn(tx, call, endings.living(tx, call, across), normal, tree)
     return held
@@ -484,10 +475,10 @@ def _refuse(tx: Transaction, call: Call, target: Target, tree: str, error: DibsE
     return error
 
 
-def _ahead(call: Call, targets: Sequence[Target], more: Sequence[TreeTargets] = (), **_: object) -> Ahead:
-    if more:  # the rows of each working tree are read in its turn
+def _ahead(call: Call, request: EditRequest) -> Ahead:
+    if request["more"]:  # the rows of each working tree are read in its turn
         return (), []
-    return (), ranges_for([target["resource"] for target in targets])
+    return (), ranges_for([target["resource"] for target in request["targets"]])
 
 
 _FACTS = (

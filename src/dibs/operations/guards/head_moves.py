@@ -15,10 +15,10 @@ from dibs.operations.guards.edit_guard import is_present
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import TypedDict
 
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.requests import MovedRequest
     from dibs.stores.seam import Transaction
 
     Move = tuple[int, str, str, str]  # the end of its line in the reflog, the old commit, the new one, git's text
@@ -33,18 +33,13 @@ MAX_MOVES_TOLD = 20  # one by one; a rebase makes many
 GROWS = ("commit", "merge", "pull", "cherry-pick", "revert")  # these add to the branch: others continue where they were
 
 
-def _moved(
-    tx: Transaction,
-    call: Call,
-    tree: str,
-    size: int,
-    moves: Sequence[Move],
-    owners: Sequence[str] = (),
-) -> HeadMoveAnswer:
+def _moved(tx: Transaction, call: Call, request: MovedRequest) -> HeadMoveAnswer:
     """Log these moves, each once, and tell the agents at work there if their branch changed or was reset."""
+    tree = request["tree"]
     reflog = records.get_reflog(tx, tree)
-    told = reflog["size"] if reflog is not None and reflog["size"] <= size else 0  # git shortens a reflog now and then
-    new = [move for move in moves if move[0] > told]
+    # git shortens a reflog now and then
+    told = reflog["size"] if reflog is not None and reflog["size"] <= request["size"] else 0
+    new = [move for move in request["moves"] if move[0] > told]
     if not new:
         return {"told": []}
     records.put_reflog(tx, tree, {"size": max(end for end, *_ in new)})
@@ -56,7 +51,7 @@ def _moved(
     from dibs.operations.messages import mailbox
 
     at_work = {record["agent"] for record in audits.others(tx, call, tree) if record["tree"] == tree}
-    at_work |= {owner for owner in owners if not related(owner, call.agent) and is_present(tx, call, owner)}
+    at_work |= {owner for owner in request["owners"] if not related(owner, call.agent) and is_present(tx, call, owner)}
     for agent in sorted(at_work):
         text = (
             f"HEAD of the working tree {tree} was moved while a command of {name_of(tx, call.agent)} ran "

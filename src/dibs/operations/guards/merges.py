@@ -16,11 +16,11 @@ from dibs.operations.guards.edit_guard import BY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import TypedDict
 
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.requests import MergingRequest
     from dibs.stores.seam import Transaction
 
     class MergeAnswer(TypedDict):
@@ -34,9 +34,10 @@ KINDS = ("merge", "cherry-pick", "revert", "rebase", "conflict resolution")
 REASONS = tuple(REASON.format(what=what) for what in KINDS)
 
 
-def _merging(tx: Transaction, call: Call, tree: str, what: str = "", paths: Sequence[Resource] = ()) -> MergeAnswer:
+def _merging(tx: Transaction, call: Call, request: MergingRequest) -> MergeAnswer:
     """Claim the files of what is under way; with nothing under way, release those that it left."""
-    if not what:
+    tree = request["tree"]
+    if not request["what"]:
         freed: list[Resource] = []
         for claim in claim_records.claims_of(tx, call.agent):
             if claim["by"] == BY and claim["tree"] == tree and claim["reason"] in REASONS:
@@ -44,15 +45,17 @@ def _merging(tx: Transaction, call: Call, tree: str, what: str = "", paths: Sequ
                 freed += claim["resources"]
         endings.serve(tx, freed)
         return {"claimed": []}
-    normal = resources.normal(paths)
+    normal = resources.normal(request["paths"])
     taken = [
         record["resources"]
         for record in (claim_records.overlapping_claims(tx, normal, tree) if normal else ())
         if record["until"] > tx.now and not related(record["agent"], call.agent)
     ]
-    free = [path for path in paths if not any(resources.any_overlap(held, [path[:2]]) for held in taken)]
+    free = [path for path in request["paths"] if not any(resources.any_overlap(held, [path[:2]]) for held in taken)]
     if free:
-        held = grants.take(tx, call, resources=free, tree=tree, by=BY, reason=REASON.format(what=what))
+        held = grants.claim_at_once(
+            tx, call, grants.CLAIM.request(resources=free, tree=tree, by=BY, reason=REASON.format(what=request["what"]))
+        )
         free = [] if isinstance(held, DibsError) else free
     return {"claimed": resources.shown(free)}
 

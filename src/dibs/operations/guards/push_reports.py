@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.requests import PushBypassedRequest, PushOverRequest
     from dibs.operations.guards.shared_tree import TreeEffect
     from dibs.stores.seam import Transaction
 
@@ -33,11 +34,12 @@ if TYPE_CHECKING:
         commit: str
 
 
-def _over(tx: Transaction, call: Call, remote: str, branch: str, makers: dict[str, str]) -> DibsError | PushOverAnswer:
+def _over(tx: Transaction, call: Call, request: PushOverRequest) -> DibsError | PushOverAnswer:
     """May the branch lose these commits there? `makers` has an agent of each, with one of its commits."""
     from dibs.operations.guards import shared_tree
 
-    where = f"{remote}/{branch}"
+    makers = request["makers"]
+    where = f"{request['remote']}/{request['branch']}"
     if not call.fallback or call.agent != call.fallback:
         effect: TreeEffect = {"what": "git push", "does": f"take off {where}", "makers": makers}
         return shared_tree.rewritten(tx, call, effect) or {"told": []}
@@ -54,16 +56,18 @@ def _over(tx: Transaction, call: Call, remote: str, branch: str, makers: dict[st
     return {"told": at_work}
 
 
-def _pushed(tx: Transaction, call: Call, remote: str, branch: str, commit: str, by: str = "") -> PushBypassedAnswer:
+def _pushed(tx: Transaction, call: Call, request: PushBypassedRequest) -> PushBypassedAnswer:
     from dibs.operations.alerts import suspicions
 
-    data = {"remote": remote, "branch": branch, "by": by}
+    commit = request["commit"]
+    data = {"remote": request["remote"], "branch": request["branch"], "by": request["by"]}
     tx.append("push.unverified", call.voice, commit, data)
     suspicions.put(
-        tx, "bypass", f"{remote}/{branch} {commit}", "", event=commit, push=data, commit=commit, paths=[], holders=[],
+        tx, "bypass", f"{request['remote']}/{request['branch']} {commit}", "", event=commit, push=data, commit=commit,
+        paths=[], holders=[],
         reporter=call.reporter,
     )  # fmt: skip
-    FOLLOW_UPS["suspicions"](tx, call)
+    FOLLOW_UPS.suspicions(tx, call)
     return {"commit": commit}
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.requests import TreeRemovedRequest
     from dibs.stores.seam import Transaction
 
     Work = tuple[str, Resource, str, Sequence[str]]  # the id of its copy, the path, the content, the owners
@@ -43,27 +44,26 @@ SHOWN = 5  # files in a text
 HOW = "removed"  # what became of the kept content
 
 
-def _removed(
-    tx: Transaction, call: Call, tree: str, name: str, work: Sequence[Work] = (), age: int = 0
-) -> RemovedTreeAnswer:
+def _removed(tx: Transaction, call: Call, request: TreeRemovedRequest) -> RemovedTreeAnswer:
     """Report it. `age`: another tree is at that place for so many ms, and claims since then are that one's."""
+    tree = request["tree"]
     claims = claim_records.all_claims(tx, MAX_CLAIMS_READ)[0]
-    ended = [claim for claim in claims if claim["tree"] == tree and claim["since"] <= tx.now - age]
+    ended = [claim for claim in claims if claim["tree"] == tree and claim["since"] <= tx.now - request["age"]]
     for claim in ended:
         endings.end(tx, claim, HOW)
     endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
-    known = records.get_kept_of(tx, [f"v{identifier}" for identifier, *_ in work])
-    new = [item for item in work if known[f"v{item[0]}"] is None and item[3]]
+    known = records.get_kept_of(tx, [f"v{identifier}" for identifier, *_ in request["work"]])
+    new = [item for item in request["work"] if known[f"v{item[0]}"] is None and item[3]]
     by_owner: dict[str, list[str]] = {}
     for identifier, path, content, owners in new:
         text = resources.show(path)
         kept = records.new_kept(tx, f"v{identifier}", text, tree, holder=owners[0], by="", blob=content)
-        kept.update({"how": HOW, "ledger": name})
+        kept.update({"how": HOW, "ledger": request["name"]})
         records.put_kept(tx, kept, call.place)
         for owner in owners:
             by_owner.setdefault(owner, []).append(text)
     if by_owner:
-        _tell(tx, call, tree, name, by_owner, [resources.show(item[1]) for item in new])
+        _tell(tx, call, tree, request["name"], by_owner, [resources.show(item[1]) for item in new])
     return {"ended": [claim["claim"] for claim in ended], "kept": [f"v{item[0]}" for item in new]}
 
 
@@ -84,7 +84,7 @@ def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str,
         tx, HOW, name, owners[0], event=tree, told=owners, tree=tree, owners=[name_of(tx, one) for one in owners],
         paths=paths[:16], count=len(paths), reporter=call.reporter,
     )  # fmt: skip
-    FOLLOW_UPS["suspicions"](tx, call)
+    FOLLOW_UPS.suspicions(tx, call)
 
 
 def _few(names: list[str]) -> str:

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypedDict
 
-    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.answers import Page
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.operations.guards.answers import KeptView
     from dibs.operations.guards.records import KeptFile
+    from dibs.operations.guards.requests import RestorableRequest, RestoreTakeRequest
     from dibs.stores.seam import Transaction
 
     class RestorableAnswer(Page):
@@ -56,31 +56,23 @@ if TYPE_CHECKING:
 MAX_AT = 10**15  # above every time of a store, in ms
 
 
-def _restorable(
-    tx: Transaction,
-    call: Call,
-    tree: str = "",
-    path: str = "",
-    ids: Sequence[str] = (),
-    limit: int = 0,
-    after: str = "",
-) -> RestorableAnswer:
+def _restorable(tx: Transaction, call: Call, request: RestorableRequest) -> RestorableAnswer:
     """The kept contents that can be restored, the newest first.
 
     With `tree` or `path`, only those of that working tree or path; with `ids`, only these.
     """
-    size = paging.check_limit(limit)
+    size = paging.check_limit(request["limit"])
     kept = [
         record
-        for record in (_named(tx, ids) if ids else records.all_kept(tx))
+        for record in (_named(tx, request["ids"]) if request["ids"] else records.all_kept(tx))
         if record["blob"]
         and records.place_of(record) == call.place
         and record.get("until", tx.now + 1) > tx.now
-        and tree in {"", record["tree"]}
-        and path in {"", record["path"]}
+        and request["tree"] in {"", record["tree"]}
+        and request["path"] in {"", record["path"]}
     ]
     kept.sort(key=_newest_first)
-    page = paging.listed(kept, _newest_first, size, after)
+    page = paging.listed(kept, _newest_first, size, request["after"])
     return {"kept": [_shown(tx, record) for record in page.records], "more": page.more, "cursor": page.cursor}
 
 
@@ -106,28 +98,23 @@ def _shown(tx: Transaction, record: KeptFile) -> KeptView:
     }
 
 
-def _restore(
-    tx: Transaction,
-    call: Call,
-    kept: str,
-    resource: Resource,
-    tree: str,
-    now: str = "",
-    local: bool = True,
-) -> RestoreTaken | DibsError:
+def _restore(tx: Transaction, call: Call, request: RestoreTakeRequest) -> RestoreTaken | DibsError:
     """Claim the path, as an edit does, and record the present content. `now` is where that is kept."""
+    kept, resource, tree, now = request["kept"], request["resource"], request["tree"], request["now"]
     record = records.get_kept(tx, check_text(kept, "kept"))
     if record is None or records.place_of(record) != call.place:
         raise NotFound(f"nothing is kept as {kept}; `dibs restore --list` shows what is", kept=kept)
     _check_path(record["path"])
     _check_path(resource[1])  # by its real name: a folder of the path may be a link
-    refusal = roles.refusal_of_write(call, get_agent(tx, call.agent), resource, local=local)
+    refusal = roles.refusal_of_write(call, get_agent(tx, call.agent), resource, local=request["local"])
     if refusal is not None:
         tx.append("edit.refused", call.agent, resources.show(resource), {"code": refusal.code, "tree": tree})
         return refusal
     owner = changes.owed_to(tx, call, record)
     by = SHELL if owner else BY
-    held = grants.take(tx, call, resources=[resource], tree=tree, by=by, reason=f"restores {kept}")
+    held = grants.claim_at_once(
+        tx, call, grants.CLAIM.request(resources=[resource], tree=tree, by=by, reason=f"restores {kept}")
+    )
     if isinstance(held, DibsError):
         return held
     owner = "" if held.get("renewed") else owner  # the caller held it before: it is its own to decide
@@ -168,8 +155,8 @@ def _check_path(path: str) -> None:
         raise Forbidden(f"{path} is git's or dibs' own: it is not restored by dibs.", path=path)
 
 
-def _ahead(call: Call, resource: Resource, **_: object) -> Ahead:
-    return (), ranges_for([resource])
+def _ahead(call: Call, request: RestoreTakeRequest) -> Ahead:
+    return (), ranges_for([request["resource"]])
 
 
 RESTORABLE = Operation(

@@ -33,13 +33,14 @@ from dibs.operations.guards.edit_guard import IN_TREE, OWNERS, PATH, READ, SHELL
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Required, TypedDict, Unpack
+    from typing import Required, TypedDict
 
     from dibs.operations.claims.answers import BlockerView
     from dibs.operations.claims.records import Claim
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.operations.guards.concerns import Concern, OwnedPath, UnfinishedWork, UnreadPath
+    from dibs.operations.guards.requests import CommandRequest
     from dibs.operations.guards.shared_tree import TreeEffect
     from dibs.stores.seam import Transaction
 
@@ -86,21 +87,21 @@ MAX_FILES_NAMED = 5  # files in the text of a refusal
 MAX_COMMAND_CHARS = 120  # of a command, in the text of a refusal
 
 
-def _command(tx: Transaction, call: Call, **command: Unpack[Command]) -> CommandAnswer | DibsError:
+def _command(tx: Transaction, call: Call, request: CommandRequest) -> CommandAnswer | DibsError:
     """May it run? What it may write, and git's index, are held for it while it runs."""
-    refusal = _forbidden(tx, call, command)
+    refusal = _forbidden(tx, call, request)
     if refusal is not None:
         return refusal
-    tree, unresolved, index = command["tree"], command["unresolved"], command["index"]
+    tree, unresolved, index = request["tree"], request["unresolved"], request["index"]
     files = [(doubt.get("tree", tree), doubt.get("below") or ()) for doubt in unresolved if doubt.get("exact")]
-    if command["sweeps"] or unresolved:
-        refusal = _in_the_way(tx, call, command, exact=bool(files))
+    if request["sweeps"] or unresolved:
+        refusal = _in_the_way(tx, call, request, exact=bool(files))
         if refusal is not None:
             return refusal
     taken = _hold_files(tx, call, files) if files else []
     if isinstance(taken, DibsError) or not index:
         return taken if isinstance(taken, DibsError) else {"claims": taken}
-    held = _hold(tx, call, index, waits=command["waits"])
+    held = _hold(tx, call, index, waits=request["waits"])
     return held if isinstance(held, DibsError) else {"claims": [*taken, *held["claims"]]}
 
 
@@ -158,7 +159,9 @@ def _hold_files(tx: Transaction, call: Call, files: Sequence[tuple[str, Sequence
         held = [resource for claim in own if claim["tree"] in {"", tree} for resource in claim["resources"]]
         wanted = [path for path in paths if not resources.all_covered(resources.normal([path])[:1], held)]
         if wanted:
-            claim = grants.take(tx, call, resources=wanted, tree=tree, by=SHELL, reason=MAY_WRITE)
+            claim = grants.claim_at_once(
+                tx, call, grants.CLAIM.request(resources=wanted, tree=tree, by=SHELL, reason=MAY_WRITE)
+            )
             if isinstance(claim, DibsError):
                 return claim
             taken.append(claim["claim"])
@@ -205,7 +208,7 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Resource], *, waits: boo
             endings.give_back(tx, claim, claim["resources"], "released")
     both = [*wanted, *[[*one, ""] for one in freed if one not in normal]]
     ttl = min(COMMAND_CLAIM_MS, call.policy.lifetime(normal, None)[0])
-    held = grants.take(tx, call, resources=both, by=SHELL, ttl=ttl, reason=RUNS)
+    held = grants.claim_at_once(tx, call, grants.CLAIM.request(resources=both, by=SHELL, ttl=ttl, reason=RUNS))
     if not isinstance(held, DibsError):
         return {"claims": [held["claim"]]}
     endings.serve(tx, freed)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
+    from dibs.operations.guards.requests import UndoDoneRequest, UndoRequest
     from dibs.stores.seam import Transaction
 
     Version = tuple[str, str]  # a content's id and the kind of file: "" plain, "x" executable, "l" a link
@@ -216,30 +217,26 @@ def undone(now: Version, runs: Sequence[Run], merge: Merge | None) -> Outcome:
 # --- the operations
 
 
-def _take(
-    tx: Transaction,
-    call: Call,
-    undo: str,
-    of: Sequence[str],
-    what: str,
-    paths: Sequence[Resource],
-    tree: str,
-    count: int,
-    local: bool = True,
-) -> UndoTaken | DibsError:
+def _take(tx: Transaction, call: Call, request: UndoRequest) -> UndoTaken | DibsError:
     """Claim all files, as an edit does, or none."""
+    undo, of, paths = request["undo"], request["of"], request["paths"]
     agent = get_agent(tx, call.agent)
     for resource in paths:
-        refusal = roles.refusal_of_write(call, agent, resource, local=local)
+        refusal = roles.refusal_of_write(call, agent, resource, local=request["local"])
         if refusal is not None:
             return _refuse(tx, call, undo, of, refusal)
     before = {claim["claim"] for claim in claim_records.claims_of(tx, call.agent)}
-    held = grants.take(tx, call, resources=paths, tree=tree, by=BY, reason=check_text(f"undoes {what}", "what"))
+    reason = check_text(f"undoes {request['what']}", "what")
+    wanted = grants.CLAIM.request(resources=paths, tree=request["tree"], by=BY, reason=reason)
+    held = grants.claim_at_once(tx, call, wanted)
     if isinstance(held, DibsError):
         return _refuse(tx, call, undo, of, held)
     (claim,) = [one for one in claim_records.claims_of(tx, call.agent) if one["claim"] == held["claim"]]
     claim_records.put(tx, {**claim, "undo": undo, "undo_of": list(of)})
-    data = {"of": list(of), "what": what, "tree": tree, "paths": resources.shown(paths[:SHOWN]), "count": count}
+    data = {
+        "of": list(of), "what": request["what"], "tree": request["tree"], "paths": resources.shown(paths[:SHOWN]),
+        "count": request["count"],
+    }  # fmt: skip
     tx.append("undo.started", call.agent, undo, {**data, "claim": held["claim"]})
     return {"claim": held["claim"], "token": held["token"], "new": claim["claim"] not in before}
 
@@ -249,28 +246,16 @@ def _refuse(tx: Transaction, call: Call, undo: str, of: Sequence[str], error: Di
     return error
 
 
-def _done(
-    tx: Transaction,
-    call: Call,
-    undo: str,
-    of: Sequence[str],
-    what: str,
-    paths: Sequence[str],
-    tree: str,
-    restored: int,
-    conflicts: int = 0,
-    commit: str = "",
-    claim: str = "",
-    release: bool = False,
-    code: str = "",
-) -> UndoDone | DibsError:
+def _done(tx: Transaction, call: Call, request: UndoDoneRequest) -> UndoDone | DibsError:
     """The files are as they were: told to whom it concerns, settled, and released if only the undo held them."""
-    mine = [one for one in claim_records.claims_of(tx, call.agent) if one["claim"] == claim]
+    undo, of, paths = request["undo"], request["of"], request["paths"]
+    restored, commit, code = request["restored"], request["commit"], request["code"]
+    mine = [one for one in claim_records.claims_of(tx, call.agent) if one["claim"] == request["claim"]]
     if not code and not any(one.get("undo") == undo and one["until"] > tx.now for one in mine):
         why = "the claim under which the undo began is no longer live: run the command again, it continues"
         return _refuse(tx, call, undo, of, Fenced(why=why))
     of = next((one["undo_of"] for one in mine if "undo_of" in one), of)  # as it was allowed, whatever is said now
-    if release:
+    if request["release"]:
         _give_back(tx, mine)
     else:
         for one in mine:
@@ -282,10 +267,10 @@ def _done(
         return {"undo": undo}
     from dibs.operations.messages import mailbox
 
-    changes.settle(tx, call, tree, paths)
+    changes.settle(tx, call, request["tree"], paths)
     data = {
-        "of": list(of), "what": what, "tree": tree, "paths": list(paths[:SHOWN]), "restored": restored,
-        "conflicts": conflicts, "claim": claim,
+        "of": list(of), "what": request["what"], "tree": request["tree"], "paths": list(paths[:SHOWN]),
+        "restored": restored, "conflicts": request["conflicts"], "claim": request["claim"],
     }  # fmt: skip
     tx.append("undo.finished", call.agent, undo, {**data, "commit": commit} if commit else data)
     some = ", ".join(paths[:5]) + (f" and {restored - 5} more" if restored > 5 else "")  # noqa: PLR2004 - as many as named
@@ -307,13 +292,13 @@ def _give_back(tx: Transaction, mine: list[Claim]) -> None:
     endings.serve(tx, freed)
 
 
-def _asks(_: Transaction, call: Call, of: Sequence[str] = (), **__: object) -> tuple[str, list[str]]:
+def _asks(_: Transaction, call: Call, request: UndoRequest) -> tuple[str, list[str]]:
     """One's own work and that of one's subagents; an orchestrator undoes that of others."""
-    return ("" if all(within(agent, call.agent) for agent in of) else "orchestrator"), []
+    return ("" if all(within(agent, call.agent) for agent in request["of"]) else "orchestrator"), []
 
 
-def _ahead(call: Call, paths: Sequence[Resource] = (), **_: object) -> Ahead:
-    return (), ranges_for(paths) if paths else []
+def _ahead(call: Call, request: UndoRequest) -> Ahead:
+    return (), ranges_for(request["paths"]) if request["paths"] else []
 
 
 _COMMON = (

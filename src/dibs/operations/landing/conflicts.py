@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.operations.landing.answers import ComingConflictView, ConflictFileView, RadarAnswer, SideView
     from dibs.operations.landing.records import ComingConflict, ConflictFacts, ConflictFile, Hunk, Look, Side
+    from dibs.operations.landing.requests import RadarReportRequest, RadarRequest
     from dibs.stores.seam import Transaction
 
     class Pair(TypedDict):
@@ -52,18 +53,11 @@ TOUCHED_EVERY_MS = HOUR  # a conflict that stays is written again this often, fo
 MAX_LISTED = 100
 
 
-def _report(
-    tx: Transaction,
-    call: Call,
-    place: str,
-    pairs: Sequence[Pair] = (),
-    looked: int = 0,
-    left_off: int = 0,
-) -> dict[str, list[str]]:
+def _report(tx: Transaction, call: Call, request: RadarReportRequest) -> dict[str, list[str]]:
     """All conflicts of a place: new ones are told, those that are gone are dropped."""
-    where = records.place_id(call.place, place)
+    where = records.place_id(call.place, request["place"])
     known = records.get_conflicts(tx, where)
-    reported = {records.conflict_id(pair["one"], pair["other"]): pair for pair in pairs[:MAX_PAIRS]}
+    reported = {records.conflict_id(pair["one"], pair["other"]): pair for pair in request["pairs"][:MAX_PAIRS]}
     began, ended = [], []
     for identifier, pair in reported.items():
         conflict = known.get(identifier)
@@ -81,7 +75,9 @@ def _report(
         if identifier not in reported:
             clear(tx, where, conflict)
             ended.append(identifier)
-    look: Look = {"at": tx.now, "looked": looked, "left_off": left_off, "conflicts": len(reported)}
+    look: Look = {
+        "at": tx.now, "looked": request["looked"], "left_off": request["left_off"], "conflicts": len(reported),
+    }  # fmt: skip
     records.put_look(tx, where, look, tx.now + UNSEEN_LIFE_MS)
     return {"began": began, "ended": ended}
 
@@ -166,8 +162,9 @@ def clear(tx: Transaction, place: str, conflict: ComingConflict) -> None:
 # --- looking
 
 
-def _radar(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> RadarAnswer:
-    page = paging.read(tx, [(paging.INDEX, records.CONFLICTS, None)], paging.check_limit(limit, MAX_LISTED), after)
+def _radar(tx: Transaction, call: Call, request: RadarRequest) -> RadarAnswer:
+    limit = paging.check_limit(request["limit"], MAX_LISTED)
+    page = paging.read(tx, [(paging.INDEX, records.CONFLICTS, None)], limit, request["after"])
     looks = records.get_looks(tx)
     names = _called(page.records)
     return {

@@ -30,12 +30,23 @@ from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Final, NotRequired, TypedDict
 
-    from dibs.operations.core.call import Call, Process
+    from dibs.operations.core.call import Call
     from dibs.operations.landing.answers import LandingView
     from dibs.operations.landing.records import Batch, Landing, TargetState
+    from dibs.operations.landing.requests import (
+        LandBackRequest,
+        LandBatchRequest,
+        LandConfirmRequest,
+        LandDoneRequest,
+        LandLeaveRequest,
+        LandMoveRequest,
+        LandRefuseRequest,
+        LandStopRequest,
+        LandTakeRequest,
+        LandTurnRequest,
+    )
     from dibs.stores.seam import Json, Transaction
 
     class Intent(TypedDict):
@@ -90,29 +101,31 @@ MAX_OUTPUT_CHARS = 1_200  # of a check, in a message
 MAX_STOPPED = 64  # landings whose agents are told why nothing lands
 
 
-def _take(tx: Transaction, call: Call, onto: str, lander: Process, pushes: bool = False) -> TurnGiven | DibsError:
+def _take(tx: Transaction, call: Call, request: LandTakeRequest) -> TurnGiven | DibsError:
     """Become the lander."""
-    target = queue.target_of(call, onto)
+    target = queue.target_of(call, request["onto"])
     agent = get_agent(tx, call.agent)
-    for act in ("commit", "deploy") if pushes else ("commit",):
+    for act in ("commit", "deploy") if request["pushes"] else ("commit",):
         refusal: DibsError | None = roles.refusal_to(call, agent, act)
         if refusal is not None:
             tx.append("call.refused", call.agent, "land", {"code": refusal.code})
             return refusal
     state = records.get_state(tx, target)
     former = state["running"]
-    if former is not None and former["process"] != lander:
+    if former is not None and former["process"] != request["lander"]:
         refusal = _still_lands(tx, call, target, former)
         if refusal is not None:
             return refusal
     reason = f"lands branches on {target}"
     wanted = [queue.resource_of(target)]
-    claim = grants.take(tx, call, resources=wanted, ttl=CLAIM_TTL_MS, reason=reason, by=BY_LANDER)
+    claim = grants.claim_at_once(
+        tx, call, grants.CLAIM.request(resources=wanted, ttl=CLAIM_TTL_MS, reason=reason, by=BY_LANDER)
+    )
     if isinstance(claim, DibsError):
         return claim
     state["turn"] += 1
     batch: Batch = {
-        "process": lander, "agent": call.agent, "at": tx.now, "token": claim["token"], "turn": state["turn"],
+        "process": request["lander"], "agent": call.agent, "at": tx.now, "token": claim["token"], "turn": state["turn"],
         "stage": CHECKING, "landings": [], "kept": bool(claim.get("renewed")),
     }  # fmt: skip
     answer: TurnGiven = {
@@ -145,17 +158,17 @@ def _still_lands(tx: Transaction, call: Call, target: str, batch: Batch) -> Held
     return None
 
 
-def _batch(
-    tx: Transaction, call: Call, onto: str, token: int, turn: int, size: int, without: Sequence[str] = ()
-) -> NextBatch | Fenced:
+def _batch(tx: Transaction, call: Call, request: LandBatchRequest) -> NextBatch | Fenced:
     """The next landings, at most `size`; those in `without` are passed over."""
-    mine = _mine(tx, call, onto, token, turn)
+    mine = _mine(tx, call, request)
     if isinstance(mine, Fenced):
         return mine
     state, batch = mine
-    passed = set(without)
+    passed = set(request["without"])
     queued = records.queued_landings(tx, state["target"], records.MAX_QUEUED)
-    landings = [landing for landing in queued if landing["landing"] not in passed][: max(1, min(size, MAX_BATCH))]
+    landings = [landing for landing in queued if landing["landing"] not in passed][
+        : max(1, min(request["size"], MAX_BATCH))
+    ]
     batch["stage"], batch["landings"] = CHECKING, [landing["landing"] for landing in landings]
     records.put_state(tx, state)
     return {"landings": [_next(landing) for landing in landings], "queued": state["queued"]}
@@ -168,18 +181,10 @@ def _next(landing: Landing) -> QueuedLanding:
     }  # fmt: skip
 
 
-def _move(
-    tx: Transaction,
-    call: Call,
-    onto: str,
-    token: int,
-    turn: int,
-    base: str,
-    commit: str,
-    moves: Sequence[Sequence[str]],
-) -> dict[str, list[str]] | Fenced:
+def _move(tx: Transaction, call: Call, request: LandMoveRequest) -> dict[str, list[str]] | Fenced:
     """The intent to move the target from `base` to `commit`. `moves`: each landing, its tip, the commit it becomes."""
-    mine = _mine(tx, call, onto, token, turn)
+    moves = request["moves"]
+    mine = _mine(tx, call, request)
     if isinstance(mine, Fenced):
         return mine
     state, batch = mine
@@ -189,9 +194,9 @@ def _move(
     if gone or not moves:
         return {"gone": gone}
     batch["stage"], batch["landings"], batch["moves"] = queue.MOVING, landings, [list(move) for move in moves]
-    batch["base"], batch["commit"] = base, commit
+    batch["base"], batch["commit"] = request["base"], request["commit"]
     records.put_state(tx, state)
-    data = {"base": base, "commit": commit, "landings": landings, "token": token}
+    data = {"base": request["base"], "commit": request["commit"], "landings": landings, "token": request["token"]}
     tx.append("landing.moving", call.agent, state["target"], data)
     return {"gone": []}
 
@@ -201,11 +206,10 @@ def _wants(landing: Landing | None, tip: str) -> bool:
     return landing is not None and landing["state"] == records.QUEUED and landing["commit"] in {"", tip}
 
 
-def _done(
-    tx: Transaction, call: Call, onto: str, token: int, turn: int, note: str = ""
-) -> dict[str, list[str]] | Fenced:
+def _done(tx: Transaction, call: Call, request: LandDoneRequest) -> dict[str, list[str]] | Fenced:
     """The target has moved as intended."""
-    mine = _mine(tx, call, onto, token, turn)
+    token = request["token"]
+    mine = _mine(tx, call, request)
     if isinstance(mine, Fenced):
         return mine
     state, batch = mine
@@ -226,7 +230,9 @@ def _done(
         queue.decide(tx, landing, queue.LANDED)
         data = {"target": state["target"], "branch": landing["branch"], "base": base, "commit": became, "token": token}
         tx.append("landing.landed", call.agent, identifier, data)
-        text = f"{landing['branch']} ({tip[:12]}) landed on {state['target']} as {became[:12]}. {note}".strip()
+        text = (
+            f"{landing['branch']} ({tip[:12]}) landed on {state['target']} as {became[:12]}. {request['note']}".strip()
+        )
         queue.tell(tx, call, landing["agents"], text, landing, commit=became)
         landed.append(identifier)
     return {"landed": landed}
@@ -239,9 +245,9 @@ def _forget_intent(batch: Batch) -> None:
     batch["stage"], batch["landings"] = CHECKING, []
 
 
-def _back(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> dict[str, Json] | Fenced:
+def _back(tx: Transaction, call: Call, request: LandBackRequest) -> dict[str, Json] | Fenced:
     """The target did not move."""
-    mine = _mine(tx, call, onto, token, turn)
+    mine = _mine(tx, call, request)
     if isinstance(mine, Fenced):
         return mine
     state, batch = mine
@@ -250,35 +256,24 @@ def _back(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> dict
     return {}
 
 
-def _refuse(
-    tx: Transaction,
-    call: Call,
-    onto: str,
-    token: int,
-    turn: int,
-    landing: str,
-    code: str,
-    why: str,
-    output: str = "",
-    paths: Sequence[str] = (),
-    log: str = "",
-) -> dict[str, bool] | Fenced:
+def _refuse(tx: Transaction, call: Call, request: LandRefuseRequest) -> dict[str, bool] | Fenced:
     """One landing is refused; its branch is untouched."""
-    mine = _mine(tx, call, onto, token, turn)
+    code, why, log = request["code"], request["why"], request["log"]
+    mine = _mine(tx, call, request)
     if isinstance(mine, Fenced):
         return mine
     state, _ = mine
-    record = records.get_landing(tx, landing)
+    record = records.get_landing(tx, request["landing"])
     if record is None or record["state"] != records.QUEUED:
         return {"refused": False}
     if state.pop("stopped", None) is not None:  # the check runs, or git merges: nothing stops it any more
         records.put_state(tx, state)
-    end = output[-MAX_OUTPUT_CHARS:]
-    named = list(paths)[:MAX_PATHS]
+    end = request["output"][-MAX_OUTPUT_CHARS:]
+    named = list(request["paths"])[:MAX_PATHS]
     record.update({"code": code, "why": why, "paths": named, "output": end, "log": log})
     queue.decide(tx, record, queue.REFUSED)
-    data = {"target": state["target"], "branch": record["branch"], "code": code, "why": why, "token": token}
-    tx.append("landing.refused", call.agent, landing, data)
+    data = {"target": state["target"], "branch": record["branch"], "code": code, "why": why, "token": request["token"]}
+    tx.append("landing.refused", call.agent, request["landing"], data)
     mends = "Repair it and run" if code in BRANCH_CODES else "Then run"
     advice = f"The branch is untouched. {mends} `dibs land {quoted(record['branch'])}` again."
     shown = f"\n{end}" if end else ""
@@ -288,23 +283,15 @@ def _refuse(
     return {"refused": True}
 
 
-def _stop(
-    tx: Transaction,
-    call: Call,
-    onto: str,
-    token: int,
-    turn: int,
-    what: str,
-    why: str,
-    landings: Sequence[str] = (),
-) -> dict[str, int] | Fenced:
+def _stop(tx: Transaction, call: Call, request: LandStopRequest) -> dict[str, int] | Fenced:
     """Nothing can land now, or these cannot. `what` is the cause without what changes from look to look."""
-    mine = _mine(tx, call, onto, token, turn)
+    why = request["why"]
+    mine = _mine(tx, call, request)
     if isinstance(mine, Fenced):
         return mine
     state, _ = mine
-    cause = digest_of(what)[:12]
-    named = set(landings)
+    cause = digest_of(request["what"])[:12]
+    named = set(request["landings"])
     queued = records.queued_landings(tx, state["target"], MAX_STOPPED)
     concerned = [landing for landing in queued if not named or landing["landing"] in named]
     new = [landing for landing in concerned if landing.get("stopped") != cause]
@@ -314,7 +301,7 @@ def _stop(
     since = before["at"] if before is not None and before["cause"] == cause else tx.now
     state["stopped"] = {"at": since, "cause": cause, "why": why, "agent": call.agent}
     records.put_state(tx, state)
-    data = {"why": why, "landings": [landing["landing"] for landing in concerned], "token": token}
+    data = {"why": why, "landings": [landing["landing"] for landing in concerned], "token": request["token"]}
     tx.append("landing.stopped", call.agent, state["target"], data)
     for landing in new:
         landing["stopped"] = cause
@@ -324,9 +311,9 @@ def _stop(
     return {"told": len(new)}
 
 
-def _leave(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> dict[str, Json] | Fenced:
+def _leave(tx: Transaction, call: Call, request: LandLeaveRequest) -> dict[str, Json] | Fenced:
     """The lander ends; a waiter may land."""
-    mine = _mine(tx, call, onto, token, turn)
+    mine = _mine(tx, call, request)
     if isinstance(mine, Fenced):
         return mine
     state, batch = mine
@@ -343,13 +330,13 @@ def _leave(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> dic
     return {}
 
 
-def _mine(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> tuple[TargetState, Batch] | Fenced:
+def _mine(tx: Transaction, call: Call, request: LandConfirmRequest) -> tuple[TargetState, Batch] | Fenced:
     """The target's state and its batch; or the refusal of a lander that is no longer the one."""
-    target = queue.target_of(call, onto)
+    target, token = queue.target_of(call, request["onto"]), request["token"]
     state, claim = records.get_state(tx, target), queue.holder(tx, target)
     batch = state["running"]
     live = claim is not None and claim["token"] == token and related(claim["agent"], call.agent)
-    if live and batch is not None and batch["turn"] == turn and batch["token"] == token:
+    if live and batch is not None and batch["turn"] == request["turn"] and batch["token"] == token:
         return state, batch
     tx.append("call.refused", call.agent, f"land:{target}", {"code": Fenced.code})
     return Fenced(
@@ -361,25 +348,25 @@ def _mine(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> tupl
     )
 
 
-def _confirm(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> dict[str, Json] | Fenced:
+def _confirm(tx: Transaction, call: Call, request: LandConfirmRequest) -> dict[str, Json] | Fenced:
     """Is this process still the lander?"""
-    mine = _mine(tx, call, onto, token, turn)
+    mine = _mine(tx, call, request)
     if isinstance(mine, Fenced):
         return mine
     tx.certify()
     return {}
 
 
-def _turn(tx: Transaction, call: Call, onto: str, landing: str = "") -> Standing:
+def _turn(tx: Transaction, call: Call, request: LandTurnRequest) -> Standing:
     """How a landing stands, and whether another process lands: for one that waits."""
-    target = queue.target_of(call, onto)
+    target = queue.target_of(call, request["onto"])
     state, claim = records.get_state(tx, target), queue.holder(tx, target)
     batch = state["running"]
     free = claim is None
     lands = batch is not None and claim is not None and claim["token"] == batch["token"]
     if batch is not None and lands:
         free = call.alive(batch["process"]) is False
-    record = records.get_landing(tx, landing) if landing else None
+    record = records.get_landing(tx, request["landing"]) if request["landing"] else None
     standing: Standing = {
         "free": free, "queued": state["queued"], "landing": queue.shown(tx, record) if record else None,
     }  # fmt: skip

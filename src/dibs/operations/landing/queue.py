@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         LastLandingView,
     )
     from dibs.operations.landing.records import Landing, LastLanding, Outcome, TargetState
+    from dibs.operations.landing.requests import LandingsCancelRequest, LandingsRequest, LandRequest
     from dibs.stores.seam import Json, Transaction
 
 LANDED: Final = "landed"
@@ -58,25 +59,17 @@ DECIDED_LIFE_MS = 7 * DAY  # of a decided landing; the log has it for as long as
 # --- queueing
 
 
-def _land(
-    tx: Transaction,
-    call: Call,
-    branch: str = "",
-    commit: str = "",
-    onto: str = "",
-    priority: int = 0,
-    again: bool = False,
-    home: str = "",
-) -> LandAnswer | Quota:
-    target = target_of(call, onto)
+def _land(tx: Transaction, call: Call, request: LandRequest) -> LandAnswer | Quota:
+    branch, commit = request["branch"], request["commit"]
+    target = target_of(call, request["onto"])
     _check_branch(branch, "branch")
     if branch == target:
         raise Invalid(f"{branch} is where branches land; name another one, or run this in its worktree", field="branch")
     state = records.get_state(tx, target)
     known = records.landing_of(tx, target, branch)
     if known is not None and known["state"] == QUEUED:
-        return _again(tx, call, known, commit, priority, home)
-    if known is not None and commit == known["commit"] and not again:
+        return _again(tx, call, known, commit, request["priority"], request["home"])
+    if known is not None and commit == known["commit"] and not request["again"]:
         return {"landing": shown(tx, known), "repeated": True}
     if state["queued"] >= MAX_QUEUED:
         tx.append("call.refused", call.agent, "land", {"code": Quota.code})
@@ -89,7 +82,8 @@ def _land(
     state["queued"] += 1
     landing: Landing = {
         "landing": f"ld{tx.id()}", "target": target, "branch": branch, "commit": commit, "agents": [call.agent],
-        "at": tx.now, "order": state["count"], "priority": priority, "state": QUEUED, "home": home,
+        "at": tx.now, "order": state["count"], "priority": request["priority"], "state": QUEUED,
+        "home": request["home"],
     }  # fmt: skip
     records.put_landing(tx, landing)
     records.put_branch(tx, landing)
@@ -137,8 +131,8 @@ def target_of(call: Call, onto: str) -> str:
 # --- cancelling
 
 
-def _cancel(tx: Transaction, call: Call, landing: str, onto: str = "") -> LandingCancelAnswer | Conflict:
-    record = _find(tx, call, landing, onto)
+def _cancel(tx: Transaction, call: Call, request: LandingsCancelRequest) -> LandingCancelAnswer | Conflict:
+    record = _find(tx, call, request["landing"], request["onto"])
     if record["state"] == CANCELLED:
         return {"landing": shown(tx, record)}
     branch, target = record["branch"], record["target"]
@@ -157,11 +151,9 @@ def _cancel(tx: Transaction, call: Call, landing: str, onto: str = "") -> Landin
     return {"landing": shown(tx, record)}
 
 
-def _asks_to_cancel(
-    tx: Transaction, call: Call, landing: str, onto: str = "", **_: object
-) -> tuple[str, Sequence[str]]:
+def _asks_to_cancel(tx: Transaction, call: Call, request: LandingsCancelRequest) -> tuple[str, Sequence[str]]:
     """Of another agent's landing: an orchestrator."""
-    record = _known(tx, call, landing, onto)
+    record = _known(tx, call, request["landing"], request["onto"])
     if record is None:
         return "", ()  # the body refuses it as not queued, after the caller's right is checked
     own = any(related(agent, call.agent) for agent in record["agents"])
@@ -219,14 +211,12 @@ def tell(tx: Transaction, call: Call, agents: Sequence[str], text: str, landing:
 # --- looking
 
 
-def _landings(
-    tx: Transaction, call: Call, onto: str = "", queue: bool = False, limit: int = 0, after: str = ""
-) -> LandingsAnswer:
-    target = target_of(call, onto)
+def _landings(tx: Transaction, call: Call, request: LandingsRequest) -> LandingsAnswer:
+    target = target_of(call, request["onto"])
     sections: list[Section] = [(paging.INDEX, records.queue_of(target), None)]
-    if not queue:
+    if not request["queue"]:
         sections.append((paging.INDEX, records.decided_on(target), None))
-    page = paging.read(tx, sections, paging.check_limit(limit, MAX_LISTED), after)
+    page = paging.read(tx, sections, paging.check_limit(request["limit"], MAX_LISTED), request["after"])
     state = records.get_state(tx, target)
     last, stopped = state["last"], state.get("stopped") if state["queued"] else None
     return {

@@ -78,8 +78,10 @@ def is_for_many(to: str) -> bool:
     return to == ALL or to.startswith(OF_TYPE)
 
 
-def send(tx: Transaction, call: Call, to: str, message: Letter, *, later: bool) -> tuple[Json, Recipients] | DibsError:
-    """Leave copies for all fitting agents. Returns a part of the answer and the recipients, or the refusal."""
+def send(
+    tx: Transaction, call: Call, to: str, message: Letter, *, later: bool
+) -> tuple[Json, Recipients, list[str]] | DibsError:
+    """Leave copies for all fitting agents. Returns its part of the answer, recipients and jobs, or the refusal."""
     kind = check_text(to.removeprefix(OF_TYPE), "to") if to != ALL else ""
     if to != ALL and not kind:
         raise Invalid("to: which type?", field="to")
@@ -96,7 +98,7 @@ def send(tx: Transaction, call: Call, to: str, message: Letter, *, later: bool) 
     if "error" in job["answer"]:
         return from_parts(job["answer"]["error"])
     recipients: Recipients = {"to": [], "spec": to} if jobs or later else {"to": list(job["names"])}
-    return long_jobs.with_jobs(_answer(job), jobs), recipients
+    return _answer(job), recipients, jobs
 
 
 def step(tx: Transaction, job: BroadcastJob, room: int) -> int:

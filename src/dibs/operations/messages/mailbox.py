@@ -18,7 +18,7 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import names
 from dibs.operations.agents.marks import mark_of
-from dibs.operations.core.call import DIBS_SENDER, FOLLOW_UPS, iso
+from dibs.operations.core.call import DIBS_SENDER, FOLLOW_UPS, Wait, iso
 from dibs.operations.core.declare import PAGED, WAITING, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS, WORK
 from dibs.operations.messages.records import (
@@ -38,10 +38,10 @@ from dibs.operations.messages.records import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.core import paging
-    from dibs.operations.core.answers import WaitingForAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.messages.answers import AckAnswer, InboxAnswer, MessageView
     from dibs.operations.messages.records import Mailbox, Message
+    from dibs.operations.messages.requests import AckRequest, InboxRequest
     from dibs.stores.seam import Json, Transaction
 
     Row = tuple[str, Message]  # key, message
@@ -221,29 +221,20 @@ def subscribed(tx: Transaction, agent: str) -> bool:
 # --- inbox
 
 
-def _inbox(
-    tx: Transaction,
-    call: Call,
-    wait: int | None = None,
-    new: bool = False,
-    thread: str = "",
-    limit: int = 0,
-    after: str = "",
-    waiter: str = "",
-    wake: str = "",
-) -> InboxAnswer | WaitingForAnswer:
+def _inbox(tx: Transaction, call: Call, request: InboxRequest) -> InboxAnswer | Wait:
     """All unacknowledged messages; with `new` or `wait`, only new and redelivered ones."""
     from dibs.operations.core import paging
 
-    count = paging.check_limit(limit, MAX_UNREAD_SHOWN)
+    wait, wake = request["wait"], request["wake"]
+    count = paging.check_limit(request["limit"], MAX_UNREAD_SHOWN)
     cursor: str | None = None
-    if wait is None and not new:
-        page = _page(tx, call.agent, thread, count, after)
+    if wait is None and not request["new"]:
+        page = _page(tx, call.agent, request["thread"], count, request["after"])
         rows, more, cursor = page.records, page.more, page.cursor
     else:
-        if after:
+        if request["after"]:
             raise Invalid("after: --new and --wait begin where you were told last", field="after")
-        rows, more = deliverable(tx, call.agent, count, thread=thread)
+        rows, more = deliverable(tx, call.agent, count, thread=request["thread"])
     if not rows and wait:
         return _await(tx, call.agent, wait, wake)
     if wake:
@@ -269,14 +260,14 @@ def _page(tx: Transaction, agent: str, thread: str, limit: int, after: str) -> p
     return paging.read(tx, [(paging.KEYS, messages_prefix(agent), fitting)], limit, after)
 
 
-def _await(tx: Transaction, agent: str, wait: int, channel: str) -> WaitingForAnswer:
+def _await(tx: Transaction, agent: str, wait: int, channel: str) -> Wait:
     """Nothing is there yet: the next message wakes this process. Returns when to poll again anyway."""
     listens = _listen(tx, agent, channel, tx.now + WAITER_LEASE_MS) if channel else True
     look_in = EVENT_POLL_MS if not listens or subscribed(tx, agent) else POLL_MS
     redelivery = next_delivery(tx, agent)
     if redelivery is not None:
         look_in = min(look_in, redelivery - tx.now)
-    return {"waiting": "inbox", "look_in": max(10, min(look_in, wait)), "for": "a message"}
+    return Wait("inbox", max(10, min(look_in, wait)), {"for": "a message"})
 
 
 def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
@@ -298,13 +289,14 @@ def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
 # --- ack
 
 
-def _ack(tx: Transaction, call: Call, message: str) -> AckAnswer:
+def _ack(tx: Transaction, call: Call, request: AckRequest) -> AckAnswer:
     """It was dealt with. A subagent's shell goes by its parent's name, so that one may say so too."""
+    message = request["message"]
     if message == "all":
         _acknowledge_all(tx, call)
         return {"message": "all"}
     if message.startswith("v"):  # not a message, but a changed file that may stay as it is
-        return {"message": message, "path": FOLLOW_UPS["change accepted"](tx, call, message)}
+        return {"message": message, "path": FOLLOW_UPS.change_accepted(tx, call, message)}
     row = _find(tx, messages_prefix(call.agent), message) or _find(tx, subagent_messages_prefix(call.agent), message)
     if row is None and _settled(tx, call.agent, message):
         return {"message": message}

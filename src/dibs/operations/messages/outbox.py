@@ -13,7 +13,7 @@ from __future__ import annotations
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.agents import names
 from dibs.operations.agents.records import get_agent, get_agents, registered_agent
-from dibs.operations.core.call import MAX_ID, check_agent_id, lineage_of, within
+from dibs.operations.core.call import MAX_ID, check_agent_id, lineage_of, with_jobs, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.messages import broadcasts
@@ -23,32 +23,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, JobsLeft
     from dibs.operations.messages.answers import SendAnswer
     from dibs.operations.messages.broadcasts import Recipients
     from dibs.operations.messages.records import Letter, SentMessage
+    from dibs.operations.messages.requests import SendRequest
     from dibs.stores.seam import Json, Transaction
 
 MAX_PAYLOAD_CHARS = 16 * 1024  # a longer payload belongs into a file or a state document
 OTHER_SIDE = "-"
 
 
-def _send(
-    tx: Transaction,
-    call: Call,
-    to: str,
-    text: str,
-    type: str = "message",
-    ack: bool = False,
-    payload: Json = None,
-    reply: str = "",
-    expires: int | None = None,
-    later: bool = False,
-) -> SendAnswer | DibsError:
+def _send(tx: Transaction, call: Call, request: SendRequest) -> SendAnswer | JobsLeft | DibsError:
     """Leave a message for each recipient."""
+    reply = request["reply"]
     limits = call.policy.work["messages"]
-    letter = _letter(tx, call, text, type, payload)
-    life = limits["life"] if expires is None else expires
+    letter = _letter(tx, call, request["text"], request["type"], request["payload"])
+    life = limits["life"] if request["expires"] is None else request["expires"]
     origin = _origin(tx, reply)
     if origin is not None and not _is_party(tx, call, origin):
         tx.append("call.refused", call.agent, "send", {"code": "forbidden"})
@@ -58,24 +49,24 @@ def _send(
     letter["until"] = tx.now + life
     if origin is not None:
         letter["thread"], letter["reply_to"] = origin["thread"], reply
-    if ack:
+    if request["ack"]:
         letter["again"] = limits["visibility"]
-    many = _spec(call, to, origin)
+    many = _spec(call, request["to"], origin)
     if many:
-        sent = broadcasts.send(tx, call, many, letter, later=later)
+        sent = broadcasts.send(tx, call, many, letter, later=request["later"])
     else:
-        sent = _to_few(tx, call, to, origin, letter, later=later)
+        sent = _to_few(tx, call, request["to"], origin, letter, later=request["later"])
     if isinstance(sent, NotFound):  # nothing was written
         raise sent
     if isinstance(sent, DibsError):
         return sent
-    answer, recipients = sent
+    answer, recipients, jobs = sent
     until = tx.now + max(life, limits["life"])
     message, thread = letter["message"], letter["thread"]
     put_sent(tx, message, {**recipients, "thread": thread, "from": call.agent, "until": until})
     whole: Json = {"message": message, "thread": thread, **answer}
     typed: SendAnswer = whole
-    return typed
+    return with_jobs(typed, jobs)
 
 
 def _spec(call: Call, to: str, origin: SentMessage | None) -> str:
@@ -87,7 +78,7 @@ def _spec(call: Call, to: str, origin: SentMessage | None) -> str:
 
 def _to_few(
     tx: Transaction, call: Call, to: str, origin: SentMessage | None, letter: Letter, *, later: bool
-) -> tuple[Json, Recipients] | DibsError:
+) -> tuple[Json, Recipients, list[str]] | DibsError:
     """Leave copies for one agent, or for the other side. Returns a part of the answer and the recipients."""
     limits = call.policy.work["messages"]
     wanted = _to_come(tx, to) if later else _recipients(tx, call, to, origin)
@@ -101,7 +92,7 @@ def _to_few(
     answer: Json = {"to": reached, "count": len(reached)}
     if len(reached) < len(wanted):
         answer["full"] = [name for name in wanted if name not in reached]
-    return answer, {"to": reached}
+    return answer, {"to": reached}, []
 
 
 def _is_party(tx: Transaction, call: Call, origin: SentMessage) -> bool:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.operations.messages.answers import EmitAnswer, SubscribeAnswer, SubscriptionsAnswer
     from dibs.operations.messages.records import Sender, Subscriptions
+    from dibs.operations.messages.requests import EmitRequest, SubscribeRequest, SubscriptionsRequest
     from dibs.stores.seam import Json, Transaction
 
     Event = Mapping[str, Json]  # an event of the log, opened
@@ -67,14 +68,15 @@ MESSAGE_PREFIX = "message."
 # --- emit
 
 
-def _emit(tx: Transaction, call: Call, kind: str, data: Json = None) -> EmitAnswer:
+def _emit(tx: Transaction, call: Call, request: EmitRequest) -> EmitAnswer:
     """Put an event into the log."""
     from dibs.operations.core.event_kinds import FAMILIES  # only here: state documents load this file, too
 
+    kind = request["kind"]
     _check_kind(kind, "kind")
     if kind.startswith((*FAMILIES, STATE_PREFIX)):  # an agent's own kind must not look like one of dibs'
         raise Invalid(f"kind: names that begin with {kind[: _end(kind)]} are dibs' own; use another.", field="kind")
-    body = {"data": data}
+    body = {"data": request["data"]}
     if call.request:
         body["request"] = ["emit", call.request]
     tx.append(EMITTED, call.agent, kind, body)
@@ -106,11 +108,12 @@ def tell(tx: Transaction, kind: str, subject: str = "") -> None:
 # --- subscribe
 
 
-def _subscribe(tx: Transaction, call: Call, what: str, off: bool = False) -> SubscribeAnswer | Quota:
+def _subscribe(tx: Transaction, call: Call, request: SubscribeRequest) -> SubscribeAnswer | Quota:
     """Start or end a subscription."""
+    what = request["what"]
     what = _check_what(what)
     known = get_subscriptions(tx, call.agent)
-    if off:
+    if request["off"]:
         if known is None or what not in known["what"]:
             raise NotFound(f"you do not subscribe to {what}; `dibs subscriptions` lists your subscriptions.", what=what)
         del known["what"][what]
@@ -145,12 +148,12 @@ def _check_what(what: str) -> str:
     return what
 
 
-def _subscriptions(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> SubscriptionsAnswer:
+def _subscriptions(tx: Transaction, call: Call, request: SubscriptionsRequest) -> SubscriptionsAnswer:
     """The caller's subscriptions, each with its first event."""
     known = get_subscriptions(tx, call.agent)
     rows = [] if known is None else sorted(known["what"].items())
     through = known["cursor"] if known is not None else tx.tail().seq
-    page = paging.listed(rows, lambda row: str(row[0]), paging.check_limit(limit), after)
+    page = paging.listed(rows, lambda row: str(row[0]), paging.check_limit(request["limit"]), request["after"])
     return {
         "subscriptions": [{"subscription": what, "cursor": max(through, since)} for what, since in page.records],
         "through": through,

@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.answers import CheckSettleAnswer, SettledView
+    from dibs.operations.oversight.requests import CheckSettleRequest
     from dibs.stores.seam import Transaction
 
 MAX_SETTLED = 1_000  # at a time; who accepts more than this does not want the check
@@ -26,11 +27,12 @@ MAX_WHAT_CHARS = 200
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
-def _settle(tx: Transaction, call: Call, what: str, why: str = "", undo: bool = False) -> CheckSettleAnswer | Quota:
+def _settle(tx: Transaction, call: Call, request: CheckSettleRequest) -> CheckSettleAnswer | Quota:
     """Accept a finding, or take that back."""
+    what, why = request["what"], request["why"]
     what = _name(tx, what)
     known = get_settlement(tx, what)
-    if undo:
+    if request["undo"]:
         if known is None:
             raise NotFound(f"{what} is not settled; `dibs check --verbose` lists what is.", what=what)
         delete_settlement(tx, what)

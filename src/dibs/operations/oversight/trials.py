@@ -12,20 +12,21 @@ from dibs.operations.oversight.records import get_trial, put_trial
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.core.call import Call
+    from dibs.operations.oversight.requests import TestRecordRequest
     from dibs.stores.seam import Json, Transaction
 
 MANY = 10  # agents: as many as show what two or three do not
 
 
-def _record(tx: Transaction, call: Call, **result: Json) -> dict[str, str]:
+def _record(tx: Transaction, call: Call, request: TestRecordRequest) -> dict[str, str]:
     """Keep the result of a test. A small test does not replace a large one."""
     last = get_trial(tx)
-    if last is None or result["agents"] >= MANY or last["agents"] < MANY:
-        trial: Json = {**result, "by": call.agent, "at": tx.now}
+    if last is None or request["agents"] >= MANY or last["agents"] < MANY:
+        trial: Json = {**request, "by": call.agent, "at": tx.now}
         put_trial(tx, trial)
-    data = {name: value for name, value in result.items() if name != "what"}
-    tx.append("audit.tested", call.agent, result["what"], data)
-    return {"recorded": result["what"]}
+    data = {name: value for name, value in request.items() if name != "what"}
+    tx.append("audit.tested", call.agent, request["what"], data)
+    return {"recorded": request["what"]}
 
 
 RECORD = Operation(

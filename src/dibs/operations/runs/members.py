@@ -14,22 +14,21 @@ from dibs.operations.runs import records, runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call
     from dibs.operations.runs.answers import RunJoinAnswer, RunMember, RunUsageAnswer
     from dibs.operations.runs.records import Member, Use
-    from dibs.stores.seam import Json, Transaction
+    from dibs.operations.runs.requests import RunJoinRequest, RunUsageRequest
+    from dibs.stores.seam import Transaction
 
 MAX_AGENTS = 1_000  # of one run
 
 
-def _join(tx: Transaction, call: Call, run: str = "", type: str = "", can: Sequence[str] = ()) -> RunJoinAnswer:
+def _join(tx: Transaction, call: Call, request: RunJoinRequest) -> RunJoinAnswer:
     """Join a run. The given type and capabilities are the agent's from now on, as at a boot."""
-    record = runs.chosen(tx, run)
+    record = runs.chosen(tx, request["run"])
     agent = registered_agent(tx, call.agent)
-    kind, able = type, sorted(set(can))
+    kind, able = request["type"], sorted(set(request["can"]))
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
         was, agent["type"], agent["can"] = agent["type"], kind or agent["type"], able or agent["can"]
         if agent["type"] != was:
@@ -79,17 +78,17 @@ def shown(tx: Transaction, member: Member) -> RunMember:
     return view
 
 
-def _usage(
-    tx: Transaction, call: Call, run: str = "", cpu: Json = 0, memory: Json = 0, threads: Json = 0
-) -> RunUsageAnswer:
+def _usage(tx: Transaction, call: Call, request: RunUsageRequest) -> RunUsageAnswer:
     """Store the usage of the caller's process. It comes with a heartbeat, so an ended run is no error."""
+    cpu, memory, threads = request["cpu"], request["memory"], request["threads"]
     for name, value in (("cpu", cpu), ("memory", memory), ("threads", threads)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
             raise Invalid(f"{name}: a number that is not negative", field=name)
-    if not run:
+    if not request["run"]:
         return {"kept": False}
     agent = registered_agent(tx, call.agent)
-    return {"kept": keep_use(tx, runs.check_id(run), agent, round(float(cpu), 1), int(memory), int(threads))}
+    run = runs.check_id(request["run"])
+    return {"kept": keep_use(tx, run, agent, round(float(cpu), 1), int(memory), int(threads))}
 
 
 def keep_use(tx: Transaction, run: str, agent: Agent, cpu: float, memory: int, threads: int | None = None) -> bool:

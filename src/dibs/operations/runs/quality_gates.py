@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.operations.runs.answers import GateView, RunGatesAnswer
     from dibs.operations.runs.records import Run
+    from dibs.operations.runs.requests import RunGatesRequest
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
@@ -234,17 +235,11 @@ def times_of(run: Run) -> tuple[str, ...]:
     return (SETUP, DURING) if run["state"] == records.ACTIVE else (CLEANUP,)
 
 
-def _gates(
-    tx: Transaction,
-    call: Call,
-    run: str = "",
-    at: str = "",
-    within: int = DEFAULT_SILENCE_MS,
-    facts: dict[str, str] | None = None,
-) -> RunGatesAnswer:
+def _gates(tx: Transaction, call: Call, request: RunGatesRequest) -> RunGatesAnswer:
     """Which gates a run passes."""
-    record = runs.chosen(tx, run, reading=True)
-    gates = check(tx, call, record, (at,) if at else times_of(record), facts or {}, within)
+    record = runs.chosen(tx, request["run"], reading=True)
+    times = (request["at"],) if request["at"] else times_of(record)
+    gates = check(tx, call, record, times, request["facts"] or {}, request["within"])
     failed = sum(not gate["passed"] for gate in gates)
     return {"run": runs.shown(tx, record), "gates": gates, "failed": failed}
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call
     from dibs.operations.runs.records import Run
+    from dibs.operations.runs.requests import RunChosenRequest, RunTasksRequest
     from dibs.stores.seam import Transaction
 
     class TaskPage(TypedDict):
@@ -27,15 +28,16 @@ if TYPE_CHECKING:
 MAX_LETTERS = 4 * 1024 * 1024  # of one page of tasks; the next page continues
 
 
-def _chosen(tx: Transaction, _: Call, run: str) -> dict[str, Run]:
+def _chosen(tx: Transaction, _: Call, request: RunChosenRequest) -> dict[str, Run]:
     """The named run, else the only active one, else the one that ended last."""
-    return {"run": runs.chosen(tx, run, reading=True)}
+    return {"run": runs.chosen(tx, request["run"], reading=True)}
 
 
-def _tasks(tx: Transaction, _: Call, run: str, after: str) -> TaskPage:
+def _tasks(tx: Transaction, _: Call, request: RunTasksRequest) -> TaskPage:
     """Each task with its whole payload and result as JSON text; a page at a time, since all may not fit into memory."""
-    prefix = task_records.run_prefix(run)
-    rows, truncated = task_records.keys_below(tx, prefix, KEYS_PER_FETCH // 4, prefix + after if after else "")
+    prefix = task_records.run_prefix(request["run"])
+    after = prefix + request["after"] if request["after"] else ""
+    rows, truncated = task_records.keys_below(tx, prefix, KEYS_PER_FETCH // 4, after)
     names = [task_records.end_of(key) for key in rows]
     kinds = (task_records.task_key, task_records.payload_key, task_records.result_key)
     values = tx.get_many([key_of(name) for name in names for key_of in kinds])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.operations.runs.answers import RunStartAnswer
     from dibs.operations.runs.records import Run
+    from dibs.operations.runs.requests import RunStartRequest
     from dibs.operations.tasks.additions import TaskSpec
     from dibs.stores.seam import Transaction
 
@@ -21,35 +22,28 @@ if TYPE_CHECKING:
 MAX_NAME_CHARS = 40  # of an operation's name, in its run's id
 
 
-def _start(
-    tx: Transaction,
-    call: Call,
-    name: str,
-    id: str = "",
-    phase: str = runs.PHASES[0],
-    spec: str = "",
-    tasks: Sequence[TaskSpec] | None = None,
-) -> RunStartAnswer:
+def _start(tx: Transaction, call: Call, request: RunStartRequest) -> RunStartAnswer:
     """Start a run, with its tasks if it brings some: all in one transaction."""
-    operation = name.strip()
+    phase = request["phase"]
+    operation = request["name"].strip()
     if not operation:
         raise Invalid("a run needs a name: what the fleet shall do", field="name")
-    run = runs.check_id(id or f"{_slug(operation)}-{tx.id()}")
+    run = runs.check_id(request["id"] or f"{_slug(operation)}-{tx.id()}")
     if records.get_run(tx, run) is not None:
         raise Conflict(f"there is a run {run} already; leave out --id to get a new one", run=run)
     record: Run = {
         "run": run, "operation": operation, "coordinator": call.agent, "since": tx.now, "wall": tx.wall,
         "seq": tx.tail().seq, "state": records.ACTIVE, "phase": runs.check_phase(phase),
         "phases": [(phase, tx.now, call.agent)],
-        "errors": 0, "warnings": 0, "open_errors": 0, "spec": spec, "ended": 0, "ended_by": "",
+        "errors": 0, "warnings": 0, "open_errors": 0, "spec": request["spec"], "ended": 0, "ended_by": "",
         "last_seq": 0, "until": 0, "archive": None,
     }  # fmt: skip
     records.put_run(tx, record)
-    brought = list(tasks or ())
-    event = {"operation": operation, "phase": phase, "spec": spec, "tasks": len(brought)}
+    brought = list(request["tasks"] or ())
+    event = {"operation": operation, "phase": phase, "spec": request["spec"], "tasks": len(brought)}
     tx.append("run.started", call.agent, run, {key: value for key, value in event.items() if value})
     answer: RunStartAnswer = {"run": runs.shown(tx, record)}
-    if tasks is not None:
+    if request["tasks"] is not None:
         answer["tasks"] = _bring(tx, call, run, brought)
     return answer
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         TaskCounts,
     )
     from dibs.operations.runs.records import Member, Run, RunNote
+    from dibs.operations.runs.requests import RunListRequest, RunProgressRequest, RunShowRequest
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Json, Transaction
 
@@ -111,9 +112,9 @@ def count(tx: Transaction, run: str) -> Count:
     return counted(tasks(tx, run))
 
 
-def _progress(tx: Transaction, call: Call, run: str = "") -> RunProgressAnswer:
+def _progress(tx: Transaction, call: Call, request: RunProgressRequest) -> RunProgressAnswer:
     """The progress of a run."""
-    record = runs.chosen(tx, run, reading=True)
+    record = runs.chosen(tx, request["run"], reading=True)
     return {"run": _described(tx, record, count(tx, record["run"]))}
 
 
@@ -130,16 +131,16 @@ def _described(tx: Transaction, run: Run, counted: Count) -> RunProgress:
 # --- list and show
 
 
-def _list(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> RunListAnswer:
+def _list(tx: Transaction, call: Call, request: RunListRequest) -> RunListAnswer:
     """All runs, active ones first."""
     sections = [(paging.INDEX, records.in_state(state), None) for state in (records.ACTIVE, records.ENDED)]
-    page = paging.read(tx, sections, paging.check_limit(limit), after)
+    page = paging.read(tx, sections, paging.check_limit(request["limit"]), request["after"])
     return {"runs": [runs.shown(tx, run) for run in page.records], "more": page.more, "cursor": page.cursor}
 
 
-def _show(tx: Transaction, call: Call, run: str = "") -> RunShowAnswer:
+def _show(tx: Transaction, call: Call, request: RunShowRequest) -> RunShowAnswer:
     """One run with its agents, their tasks and their usage."""
-    record = runs.chosen(tx, run, reading=True)
+    record = runs.chosen(tx, request["run"], reading=True)
     counted = count(tx, record["run"])
     detail: RunDetail = {
         **_described(tx, record, counted),

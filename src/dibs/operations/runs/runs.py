@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dibs.operations.runs.answers import RunNote as RunNoteView
     from dibs.operations.runs.answers import RunNoteAnswer, RunPhaseAnswer, RunView
     from dibs.operations.runs.records import Run, RunNote
+    from dibs.operations.runs.requests import RunErrorRequest, RunHandledRequest, RunPhaseRequest, RunWarnRequest
     from dibs.stores.seam import Transaction
 
 PHASES = ("discovery", "analysis", "execution", "validation")
@@ -127,9 +128,10 @@ def check_phase(phase: str) -> str:
     return phase
 
 
-def _phase(tx: Transaction, call: Call, phase: str, run: str = "") -> RunPhaseAnswer:
+def _phase(tx: Transaction, call: Call, request: RunPhaseRequest) -> RunPhaseAnswer:
     """Set the run's phase. Any order: a run that finds something in validation may analyse again."""
-    record = chosen(tx, run)
+    phase = request["phase"]
+    record = chosen(tx, request["run"])
     before = record["phase"]
     if check_phase(phase) != before:
         record["phase"] = phase
@@ -139,12 +141,12 @@ def _phase(tx: Transaction, call: Call, phase: str, run: str = "") -> RunPhaseAn
     return {"run": shown(tx, record), "before": before}
 
 
-def _warn(tx: Transaction, call: Call, text: str, run: str = "") -> RunNoteAnswer:
-    return _note(tx, call, chosen(tx, run), WARNING, text)
+def _warn(tx: Transaction, call: Call, request: RunWarnRequest) -> RunNoteAnswer:
+    return _note(tx, call, chosen(tx, request["run"]), WARNING, request["text"])
 
 
-def _error(tx: Transaction, call: Call, text: str, run: str = "") -> RunNoteAnswer:
-    return _note(tx, call, chosen(tx, run), ERROR, text)
+def _error(tx: Transaction, call: Call, request: RunErrorRequest) -> RunNoteAnswer:
+    return _note(tx, call, chosen(tx, request["run"]), ERROR, request["text"])
 
 
 def _note(tx: Transaction, call: Call, run: Run, what: Literal["error", "warning"], text: str) -> RunNoteAnswer:
@@ -179,13 +181,14 @@ def note_shown(tx: Transaction, note: RunNote) -> RunNoteView:
     return view
 
 
-def _handled(tx: Transaction, call: Call, number: int, how: str, run: str = "") -> RunNoteAnswer:
+def _handled(tx: Transaction, call: Call, request: RunHandledRequest) -> RunNoteAnswer:
     """Mark an error as handled: the gates no longer count it."""
-    record = chosen(tx, run)
+    number = request["number"]
+    record = chosen(tx, request["run"])
     note = records.get_note(tx, record["run"], number)
     if note is None or note["what"] != ERROR:
         raise NotFound(f"run {record['run']} has no error {number}; `dibs run show` lists them", number=number)
-    words = how.strip()
+    words = request["how"].strip()
     if not words:
         raise Invalid("say how it was handled", field="how")
     if not note["handled"]:

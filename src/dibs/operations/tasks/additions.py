@@ -23,10 +23,11 @@ from dibs.stores.seam import COMMIT, KEYS_PER_FETCH
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypedDict, Unpack
+    from typing import Any, TypedDict
 
     from dibs.operations.core.call import Call
     from dibs.operations.tasks.records import Task
+    from dibs.operations.tasks.requests import TaskAddRequest
     from dibs.stores.seam import Json, Range, Transaction
 
     SpecType = TypedDict("SpecType", {"for": str}, total=False)  # only for agents of this type
@@ -60,9 +61,9 @@ MAX_POOLS = 256  # different demands on agents among the waiting tasks: `next` r
 INITIAL_STATES = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which a task may begin
 
 
-def _add(tx: Transaction, call: Call, **spec: Unpack[TaskSpec]) -> dict[str, Any]:
+def _add(tx: Transaction, call: Call, request: TaskAddRequest) -> dict[str, Any]:
     """Add one task; a key that was used before returns its first task."""
-    task, existing = create(tx, call, spec)
+    task, existing = create(tx, call, {**request})
     from dibs.operations.tasks import workforce
 
     if not existing:
@@ -305,11 +306,11 @@ def _refuse_circle(tx: Transaction, task: Task, after: dict[str, str]) -> None:
 
 def _check_pools(tx: Transaction, task: Task, checked: set[str]) -> None:
     """`next` reads the head of each pool, so their number is limited. `checked` has those that this call looked at."""
-    mine = records.pool_of(task)
-    if mine == records.ANY_AGENT_POOL or mine in checked:
+    pool = records.pool_of(task)
+    if pool == records.ANY_AGENT_POOL or pool in checked:
         return
-    checked.add(mine)
-    if not records.scan_tasks(tx, records.ready(mine), 1)[0] and len(records.pool_heads(tx)) >= MAX_POOLS:
+    checked.add(pool)
+    if not records.scan_tasks(tx, records.ready(pool), 1)[0] and len(records.pool_heads(tx)) >= MAX_POOLS:
         raise Quota(what="different demands (--for, --needs) among the waiting tasks", limit=MAX_POOLS)
 
 

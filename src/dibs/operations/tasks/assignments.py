@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call
     from dibs.operations.tasks.records import Task
+    from dibs.operations.tasks.requests import TaskAssignRequest, TaskBidRequest
     from dibs.operations.tasks.strategies import Facts
     from dibs.stores.seam import Transaction
 
@@ -51,22 +52,23 @@ DIRECT = "direct"  # stands for the strategy if the caller named the agent
 # --- assign
 
 
-def _assign(tx: Transaction, call: Call, id: str, strategy: str = "", to: str = "") -> Any:
+def _assign(tx: Transaction, call: Call, request: TaskAssignRequest) -> Any:
     """Choose an agent for a task, and give the task to it."""
-    if strategy and to:
+    name, to = request["id"], request["to"]
+    if request["strategy"] and to:
         raise Invalid("either --to names the agent, or --strategy says how to choose it", field="to")
     due_tasks.promote(tx, call)
-    task = _assignable(tx, id)
-    how = DIRECT if to else strategy or task["strategy"] or call.policy.work["tasks"]["strategy"]
+    task = _assignable(tx, name)
+    how = DIRECT if to else request["strategy"] or task["strategy"] or call.policy.work["tasks"]["strategy"]
     if how == "auction":
         if not task["window"]:  # a running auction stays as it is
             auctions.put_up(tx, call, task, request=call.request)
         return _answer(tx, task, None)
-    facts = strategies.gather(tx, without=id)
+    facts = strategies.gather(tx, without=name)
     if to:
         refusal = _unable(tx, call, task, to, facts)
         if refusal is not None:
-            tx.append("call.refused", call.agent, f"task:{id}", {"code": refusal.code})
+            tx.append("call.refused", call.agent, f"task:{name}", {"code": refusal.code})
             return refusal
         chosen: str | None = to
     else:
@@ -74,7 +76,7 @@ def _assign(tx: Transaction, call: Call, id: str, strategy: str = "", to: str = 
     if chosen is None:
         placement.take_back(tx, task, "no agent that fits has room; it is in the queue for the first agent that asks")
         return {**_answer(tx, task, None), "why": _nobody(tx, call, task, facts)}
-    placement.give(tx, call, task, chosen, how, by=call.agent, request=call.request)
+    placement.give(tx, task, placement.new_assignment(tx, call, chosen, how, by=call.agent), request=call.request)
     if how in strategies.ROTATING_STRATEGIES:
         strategies.given(tx, chosen, facts)
     return _answer(tx, task, chosen)
@@ -92,9 +94,9 @@ def _nobody(tx: Transaction, call: Call, task: Task, facts: Facts) -> str:
     return "every agent that fits it has as many tasks as it may have"
 
 
-def _asks(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
+def _asks(tx: Transaction, call: Call, request: TaskAssignRequest) -> tuple[str, list[str]]:
     """The agent that added a task may assign it; its assigned agent may pass it on; else an orchestrator."""
-    task = holders.find(tx, id)
+    task = holders.find(tx, request["id"])
     return ("", []) if task is None else ("orchestrator", [task["by"], *holders.having(task)])
 
 
@@ -162,28 +164,29 @@ def _choose(tx: Transaction, call: Call, task: Task, how: str, facts: Facts) -> 
 # --- auctions
 
 
-def _bid(tx: Transaction, call: Call, id: str, amount: int) -> Any:
+def _bid(tx: Transaction, call: Call, request: TaskBidRequest) -> Any:
     """Offer to do a task; the highest offer gets it."""
+    name, amount = request["id"], request["amount"]
     agent = registered_agent(tx, call.agent)
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
-    task = _assignable(tx, id)
+    task = _assignable(tx, name)
     if not task["window"]:
-        how = f"`dibs task assign {quoted(id)} --strategy auction`"
-        text = f"task {id} is not auctioned now; {how} lets agents bid for it."
-        raise Conflict(text, task=id, state=PLANNED)
+        how = f"`dibs task assign {quoted(name)} --strategy auction`"
+        text = f"task {name} is not auctioned now; {how} lets agents bid for it."
+        raise Conflict(text, task=name, state=PLANNED)
     if not placement.fits(agent, task):
-        tx.append("call.refused", call.agent, f"task:{id}", {"code": "forbidden"})
-        return Forbidden(lifecycle.unfit(task), task=id, needs=task["needs"], **{"for": task["for"]})
+        tx.append("call.refused", call.agent, f"task:{name}", {"code": "forbidden"})
+        return Forbidden(lifecycle.unfit(task), task=name, needs=task["needs"], **{"for": task["for"]})
     bids = auctions.bids(tx, task)
-    mine = bids.get(call.agent)
-    if mine is None and len(bids) >= auctions.MAX_BIDS:
-        return Quota(what="bids on one task", limit=auctions.MAX_BIDS, task=id)
-    if mine is None or mine["amount"] != amount:  # the same bid again keeps its place among equal ones
-        records.put_bid(tx, id, {"agent": call.agent, "amount": amount, "commit": TOKEN})
+    own_bid = bids.get(call.agent)
+    if own_bid is None and len(bids) >= auctions.MAX_BIDS:
+        return Quota(what="bids on one task", limit=auctions.MAX_BIDS, task=name)
+    if own_bid is None or own_bid["amount"] != amount:  # the same bid again keeps its place among equal ones
+        records.put_bid(tx, name, {"agent": call.agent, "amount": amount, "commit": TOKEN})
         event = {"amount": amount, **({"request": ["task bid", call.request]} if call.request else {})}
-        tx.append("task.bid", call.agent, id, event)
-    count = len(bids) + (mine is None)
+        tx.append("task.bid", call.agent, name, event)
+    count = len(bids) + (own_bid is None)
     return {"task": lifecycle.shown(tx, task), "amount": amount, "bids": count, "bids_until": iso(tx, task["window"])}
 
 

@@ -19,12 +19,13 @@ from dibs.stores.seam import KEYS_PER_FETCH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from typing import Any
 
     from dibs.operations.core.call import Call
     from dibs.operations.tasks.additions import TaskSpec
     from dibs.operations.tasks.records import Task
+    from dibs.operations.tasks.requests import BatchAddRequest, BatchOutlookRequest
     from dibs.stores.seam import Transaction
 
 MAX_TASKS = additions.MAX_TASKS_TOGETHER
@@ -32,14 +33,14 @@ MAX_TASKS_READ = 200_000  # in one outlook
 MAX_FAILED_NAMED = 20  # in one outlook
 
 
-def _add(
-    tx: Transaction, call: Call, tasks: Sequence[TaskSpec], run: str = "", missing: bool = False
-) -> dict[str, Any]:
+def _add(tx: Transaction, call: Call, request: BatchAddRequest) -> dict[str, Any]:
     """Add all tasks, or none."""
     from dibs.operations.tasks import workforce
 
-    specs: list[TaskSpec] = [{**spec, "run": run} if run else spec for spec in tasks]
-    added = additions.create_all(tx, call, _missing(tx, specs) if missing else specs)
+    specs: list[TaskSpec] = [*request["tasks"]]
+    if request["run"]:
+        specs = [{**spec, "run": request["run"]} for spec in specs]
+    added = additions.create_all(tx, call, _missing(tx, specs) if request["missing"] else specs)
     workforce.wake(tx, added)
     return {"tasks": [task["task"] for task in added]}
 
@@ -51,9 +52,9 @@ def _missing(tx: Transaction, specs: list[TaskSpec]) -> list[TaskSpec]:
     return [spec for name, spec in zip(names, specs, strict=True) if known[name] is None]
 
 
-def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = ()) -> dict[str, Any]:
+def _outlook(tx: Transaction, call: Call, request: BatchOutlookRequest) -> dict[str, Any]:
     """The progress of these tasks (or of a run's), and whether any of them can still continue without help."""
-    wanted = list(tasks) or _named(tx, records.run_prefix(run))
+    wanted = list(request["tasks"]) or _named(tx, records.run_prefix(request["run"]))
     known, before = _closure(tx, wanted)
     stuck = _stuck(known, before)
     states: dict[str, int] = {}

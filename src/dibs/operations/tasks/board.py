@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, quoted
 from dibs.operations.core import long_jobs, paging
-from dibs.operations.core.call import iso
+from dibs.operations.core.call import iso, with_jobs
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.tasks import cancellations, holders, lifecycle, records
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
@@ -23,8 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, JobsLeft
     from dibs.operations.tasks.records import Task
+    from dibs.operations.tasks.requests import (
+        TaskCancelRequest,
+        TaskInputsRequest,
+        TaskListRequest,
+        TaskMoveRequest,
+        TaskNoteRequest,
+        TaskShowRequest,
+    )
     from dibs.stores.seam import Transaction
 
 MAX_TASKS_LISTED = 1_000  # tasks in one answer
@@ -36,17 +44,9 @@ MAX_NOTES = 50  # for one task; older ones are dropped
 # --- looking
 
 
-def _list(
-    tx: Transaction,
-    call: Call,
-    state: str = "",
-    run: str = "",
-    parent: str = "",
-    agent: str = "",
-    limit: int = 0,
-    after: str = "",
-) -> dict[str, Any]:
+def _list(tx: Transaction, call: Call, request: TaskListRequest) -> dict[str, Any]:
     """Tasks, running ones first; each page by priority and age."""
+    state = request["state"]
     if state:
         lifecycle.check_state(state)
     jobs = long_jobs.going(tx)
@@ -56,7 +56,7 @@ def _list(
         return [
             (place, task)
             for place, task in tasks
-            if (not state or task["state"] == state) and (not agent or task["agent"] == agent)
+            if (not state or task["state"] == state) and (not request["agent"] or task["agent"] == request["agent"])
         ]
 
     def named(rows: list[tuple[str, Any]]) -> list[tuple[str, Task]]:
@@ -64,15 +64,15 @@ def _list(
         return fitting([(key, task) for key, _ in rows if (task := known[records.end_of(key)]) is not None])
 
     sections: list[Any]
-    if parent:
-        sections = [(paging.KEYS, records.child_prefix(records.load_task(tx, parent)["task"]), named)]
-    elif run:
-        sections = [(paging.KEYS, records.run_prefix(lifecycle.check_word(run, "run")), named)]
+    if request["parent"]:
+        sections = [(paging.KEYS, records.child_prefix(records.load_task(tx, request["parent"])["task"]), named)]
+    elif request["run"]:
+        sections = [(paging.KEYS, records.run_prefix(lifecycle.check_word(request["run"], "run")), named)]
     else:
         others = [other for other in lifecycle.STATES if other not in {EXECUTING, PLANNED}]
         states = (state,) if state else (EXECUTING, PLANNED, *others)
         sections = [(paging.INDEX, place, fitting) for name in states for place in records.PLACES[name]]
-    page = paging.read(tx, sections, paging.check_limit(limit), after)
+    page = paging.read(tx, sections, paging.check_limit(request["limit"]), request["after"])
     rank = {name: place for place, name in enumerate((EXECUTING, PLANNED))}
     page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], records.order_of(task)))
     return {"tasks": _with_after(tx, page.records), **page.answer()}
@@ -99,12 +99,14 @@ def _members(tx: Transaction, prefix: str) -> tuple[list[Task], bool]:
     return [task for task in tasks.values() if task is not None], truncated
 
 
-def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
+def _show(tx: Transaction, call: Call, request: TaskShowRequest) -> dict[str, Any]:
     """One task with everything that belongs to it."""
-    task = records.load_task(tx, id)
+    name = request["id"]
+    task = records.load_task(tx, name)
     view = lifecycle.shown(tx, long_jobs.as_counted(tx, task, long_jobs.going(tx)))
-    keys = [records.payload_key(id), records.result_key(id), records.dependencies_key(id), records.verification_key(id)]
-    tx.prefetch(keys, [prefix_range(records.note_prefix(id))], MAX_NOTES + 1)
+    parts = (records.payload_key, records.result_key, records.dependencies_key, records.verification_key)
+    keys = [key_of(name) for key_of in parts]
+    tx.prefetch(keys, [prefix_range(records.note_prefix(name))], MAX_NOTES + 1)
     payload, result, after, proof = tx.get_many(keys).values()
     if payload is not None:
         view["payload"] = payload
@@ -119,7 +121,7 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     if task["total_kids"]:
         view["children"] = _children(tx, task)
         view["progress"] = view["children"]["progress"]
-    notes = records.get_notes(tx, id, MAX_NOTES + 1)
+    notes = records.get_notes(tx, name, MAX_NOTES + 1)
     if notes:
         view["notes"] = [{"text": note["text"], "by": note["by"], "at": iso(tx, note["at"])} for _, note in notes]
     live = holders.live_claim(tx, task)
@@ -150,11 +152,11 @@ def _children(tx: Transaction, task: Task) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
+def _inputs(tx: Transaction, call: Call, request: TaskInputsRequest) -> dict[str, Any]:
     """The results of a task's dependencies and children: its inputs."""
-    task = records.load_task(tx, id)
-    names = records.get_dependencies(tx, id)
-    children = records.tasks_below(tx, records.child_prefix(id)) if task["total_kids"] else ()
+    task = records.load_task(tx, request["id"])
+    names = records.get_dependencies(tx, task["task"])
+    children = records.tasks_below(tx, records.child_prefix(task["task"])) if task["total_kids"] else ()
     names += [child["task"] for child in children if child["state"] == COMPLETE]
     return {"inputs": records.get_results(tx, names)}
 
@@ -162,22 +164,23 @@ def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
 # --- moving, calling off, notes
 
 
-def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
+def _move(tx: Transaction, call: Call, request: TaskMoveRequest) -> dict[str, Any] | JobsLeft:
     """Move a task by hand, as the table allows; into and out of executing only with a token."""
-    task = records.load_task(tx, id)
-    to = lifecycle.check_state(state)
+    name = request["id"]
+    task = records.load_task(tx, name)
+    to = lifecycle.check_state(request["state"])
     hints = {EXECUTING: "task claim", COMPLETE: "task done", lifecycle.FAILED: "task fail"}
     if to in hints:
-        raise Invalid(f"a task gets there by `dibs {hints[to]} {quoted(id)}`, not by hand", field="state", task=id)
+        raise Invalid(f"a task gets there by `dibs {hints[to]} {quoted(name)}`, not by hand", field="state", task=name)
     if to == CANCELLED:
-        return _cancel(tx, call, id)
+        return _cancelled(tx, call, task)
     allowed = lifecycle.MOVES[task["state"]]
     if to not in lifecycle.MANUAL_STATES or to not in allowed or task["state"] == EXECUTING:
         raise lifecycle.refuse_move(task, to)
     job = long_jobs.covering(tx, task, long_jobs.going(tx))
     if job is not None:
-        text = f"task {id} is being cancelled with others ({job['why']}); it can be moved when that is done."
-        raise Conflict(text, task=id, state=CANCELLED, to=to)
+        text = f"task {name} is being cancelled with others ({job['why']}); it can be moved when that is done."
+        raise Conflict(text, task=name, state=CANCELLED, to=to)
     before = task["state"]
     lifecycle.move(tx, call.agent, task, to)
     if before in lifecycle.FINAL_STATES:  # a retry, from the start
@@ -193,38 +196,43 @@ def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
     return {"task": lifecycle.shown(tx, task)}
 
 
-def _cancel(tx: Transaction, call: Call, id: str, why: str = "") -> dict[str, Any]:
+def _cancel(tx: Transaction, call: Call, request: TaskCancelRequest) -> dict[str, Any] | JobsLeft:
     """Cancel a task and its children."""
-    task = records.load_task(tx, id)
+    return _cancelled(tx, call, records.load_task(tx, request["id"]), request["why"])
+
+
+def _cancelled(tx: Transaction, call: Call, task: Task, why: str = "") -> dict[str, Any] | JobsLeft:
+    """The answer that a task and its children are cancelled now, or that they were before."""
+    name = task["task"]
     if task["state"] == CANCELLED:
-        jobs = [job["job"] for job in long_jobs.going(tx) if long_jobs.is_cancel(job) and job["task"] == id]
-        return long_jobs.with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
+        jobs = [job["job"] for job in long_jobs.going(tx) if long_jobs.is_cancel(job) and job["task"] == name]
+        return with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
     if CANCELLED not in lifecycle.MOVES[task["state"]]:
         raise lifecycle.refuse_move(task, CANCELLED)
-    done = cancellations.cancel_all(tx, call.agent, task, why or f"{call.agent} cancelled it")
-    return {"task": lifecycle.shown(tx, records.load_task(tx, id)), **done}
+    done, jobs = cancellations.cancel_all(tx, call.agent, task, why or f"{call.agent} cancelled it")
+    return with_jobs({"task": lifecycle.shown(tx, records.load_task(tx, name)), **done}, jobs)
 
 
-def _asks_to_cancel(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
+def _asks_to_cancel(tx: Transaction, call: Call, request: TaskCancelRequest | TaskMoveRequest) -> tuple[str, list[str]]:
     """The agent that added or has a task may cancel it; otherwise an orchestrator."""
-    task = holders.find(tx, id)
+    task = holders.find(tx, request["id"])
     return ("", []) if task is None else ("orchestrator", [task["by"], *holders.having(task)])
 
 
-def _asks_to_move(tx: Transaction, call: Call, id: str, state: str, **_: Any) -> tuple[str, list[str]]:
+def _asks_to_move(tx: Transaction, call: Call, request: TaskMoveRequest) -> tuple[str, list[str]]:
     """Any agent may move a task that no agent has."""
-    if state == CANCELLED:
-        return _asks_to_cancel(tx, call, id)
-    task = holders.find(tx, id)
+    if request["state"] == CANCELLED:
+        return _asks_to_cancel(tx, call, request)
+    task = holders.find(tx, request["id"])
     if task is None:
         return "", []
-    mine = holders.having(task)
-    return ("orchestrator" if mine else "agent"), [task["by"], *mine]
+    having = holders.having(task)
+    return ("orchestrator" if having else "agent"), [task["by"], *having]
 
 
-def _asks_to_note(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
+def _asks_to_note(tx: Transaction, call: Call, request: TaskNoteRequest) -> tuple[str, list[str]]:
     """A worker writes notes only on its own tasks."""
-    task = holders.find(tx, id)
+    task = holders.find(tx, request["id"])
     return ("", []) if task is None else ("agent", [task["by"], *holders.having(task)])
 
 
@@ -234,10 +242,10 @@ def count_completed_child(tx: Transaction, task: Task) -> None:
         cancellations.count_child(tx, task["parent"], -1)
 
 
-def _note(tx: Transaction, call: Call, id: str, text: str) -> dict[str, Any]:
+def _note(tx: Transaction, call: Call, request: TaskNoteRequest) -> dict[str, Any]:
     """Keep a note on a task's progress; the next agent that takes the task sees the last note."""
-    task = records.load_task(tx, id)
-    keep_note(tx, call, task, text)
+    task = records.load_task(tx, request["id"])
+    keep_note(tx, call, task, request["text"])
     records.put_task(tx, task)
     return {"task": lifecycle.shown(tx, task)}
 

@@ -15,8 +15,7 @@ from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, PLANNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.operations.core.call import Answer
     from dibs.operations.core.records import CancelJob, CancellingJob, MembersJob, RaceJob
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
 RECORDS_PER_RUNNING_TASK = 4
 
 
-def cancel_all(tx: Transaction, by: str, task: Task, why: str) -> dict[str, Any]:
-    """Cancel a task and all below it. The answer has the ids, their number, and the job if there is more."""
+def cancel_all(tx: Transaction, by: str, task: Task, why: str) -> tuple[Answer, list[str]]:
+    """Cancel a task and all below it. The answer has the ids and their number; the job, if there is more."""
     job: CancelJob = long_jobs.new(tx, "cancel", by, task=task["task"], why=why)
     _cancel(tx, job, task)
     if task["parent"]:
         count_child(tx, task["parent"], -1)
     jobs = long_jobs.begin(tx, job)
-    return long_jobs.with_jobs({"cancelled": list(job["names"]), "count": job["done"]}, jobs)
+    return {"cancelled": list(job["names"]), "count": job["done"]}, jobs
 
 
 def end_race(tx: Transaction, winner: Task, room: int) -> list[str]:

@@ -20,7 +20,7 @@ from dibs.operations.alerts import suspicions
 from dibs.operations.claims import endings
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, span, within
+from dibs.operations.core.call import FOLLOW_UPS, RunCommand, check_text, iso, related, span, with_jobs, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.records import RUNNING_JOBS
 from dibs.operations.tasks import additions, board, cancellations, lifecycle, records
@@ -29,15 +29,34 @@ from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, MAX_PER
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, NotRequired, TypedDict
 
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Answer, Call
     from dibs.operations.core.declare import Ahead
     from dibs.operations.core.records import UnblockJob
     from dibs.operations.tasks.additions import TaskSpec
     from dibs.operations.tasks.records import Task, TaskError, Usage, Verification
+    from dibs.operations.tasks.requests import (
+        RegistryReleaseRequest,
+        TaskDoneRequest,
+        TaskFailRequest,
+        TaskKeepRequest,
+        TaskProgressRequest,
+        TaskReleaseRequest,
+        TaskSplitRequest,
+    )
     from dibs.stores.seam import Json, Range, Transaction
+
+    class Work(TypedDict):
+        """Finished work on a task, as it is handed in."""
+
+        id: str
+        token: int | None  # None: that of the caller's live claim
+        result: Json
+        proof: NotRequired[Verification]  # the verification that it passed, or not
+        used: NotRequired[Usage | None]
+
 
 ERROR_CLASSES = ("transient", "permanent")
 MAX_OUTPUT_CHARS = 2_000  # of a verification's output that are kept, the last ones
@@ -50,15 +69,20 @@ LOST_ENDINGS = frozenset({"expired", "gone", "unclaimed"})  # ends of a claim th
 # --- with the live token
 
 
-def ahead(call: Call, id: str, **_: Any) -> Ahead:
+def ahead(call: Call, request: TaskKeepRequest | RegistryReleaseRequest) -> Ahead:
+    """What the end of the work on a task reads."""
+    return reads_of(request["id"])
+
+
+def reads_of(identifier: str) -> Ahead:
     """What finishing a task reads: the task, the jobs at work, the holders of its name, the tasks that wait for it."""
-    key = records.task_key(lifecycle.check_id(id))
-    return [key], [RUNNING_JOBS, *_holders(id), records.dependent_range(id)]
+    key = records.task_key(lifecycle.check_id(identifier))
+    return [key], [RUNNING_JOBS, *_holders(identifier), records.dependent_range(identifier)]
 
 
-def _holders(id: str) -> list[Range]:
+def _holders(identifier: str) -> list[Range]:
     """The claim on a task's name, and its waiters."""
-    return claim_records.ranges_of([lifecycle.resource_of(id)])
+    return claim_records.ranges_of([lifecycle.resource_of(identifier)])
 
 
 def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tuple[Task, Claim] | Fenced:
@@ -114,56 +138,45 @@ def _late(tx: Transaction, call: Call, task: Task, live: Claim | None, token: in
     return Fenced(text, **facts)
 
 
-def _done(
-    tx: Transaction,
-    call: Call,
-    id: str,
-    token: int | None = None,
-    result: Json = None,
-    next: bool = False,
-    run: str = "",
-    not_done: str = "",
-    verify: str = "",
-    verified: Any = None,
-    used: Any = None,
-) -> Any:
+def _done(tx: Transaction, call: Call, request: TaskDoneRequest) -> Any:
     """Finish a task with its result."""
     jobs: list[str] = []
-    whole = _with_rest(result, not_done)
-    command, proof = verify.strip(), None
-    if verify and not command:
+    result = _with_rest(request["result"], request["not_done"])
+    work: Work = {"id": request["id"], "token": request["token"], "result": result}
+    command, verified = request["verify"].strip(), request["verified"]
+    if request["verify"] and not command:
         raise Invalid("verify: give the command to run", field="verify")
     if command and verified is None:
-        return _to_verify(tx, call, id, token, whole, command)
+        return _to_verify(tx, call, work, command)
     if command:
-        proof = _proof(tx, command, verified)
-        token = verified["token"]
-        if proof["exit"] != 0:
-            return _not_verified(tx, call, id, token, whole, proof)
-    task = finish(tx, call, id, token, whole, jobs, proof=proof, used=_checked_use(used))
+        work["proof"] = _proof(tx, command, verified)
+        work["token"] = verified["token"]
+        if work["proof"]["exit"] != 0:
+            return _not_verified(tx, call, work, work["proof"])
+    work["used"] = _checked_use(request["used"])
+    task = finish(tx, call, work, jobs)
     if isinstance(task, Fenced):
         return task
-    answer = long_jobs.with_jobs({"task": lifecycle.shown(tx, task)}, jobs)
-    if proof is not None:
-        answer["verified"] = {**proof, "at": iso(tx, tx.now)}
-    if next:
+    answer: Answer = {"task": lifecycle.shown(tx, task)}
+    if "proof" in work:
+        answer["verified"] = {**work["proof"], "at": iso(tx, tx.now)}
+    if request["next"]:
         from dibs.operations.tasks import pulls
 
-        answer["next"] = pulls.follow_up(tx, call, run)
-    return answer
+        answer["next"] = pulls.follow_up(tx, call, request["run"])
+    return with_jobs(answer, jobs)
 
 
-def _to_verify(tx: Transaction, call: Call, id: str, token: int | None, result: Json, command: str) -> Any:
+def _to_verify(tx: Transaction, call: Call, work: Work, command: str) -> Any:
     """The command that the door must run before the task is finished, under its claim. Nothing is decided yet."""
-    held = finishable(tx, call, id, token, result)
+    held = finishable(tx, call, work)
     if isinstance(held, Fenced):
         return held
     claim = held[1]
-    asked = {
-        "command": command, "resource": lifecycle.resource_of(id), "task": id, "token": claim["token"],
+    return RunCommand({
+        "command": command, "resource": lifecycle.resource_of(work["id"]), "task": work["id"], "token": claim["token"],
         "expires_at": iso(tx, claim["until"]), "field": "verify", "into": "verified",
-    }  # fmt: skip
-    return {"again": asked}
+    })  # fmt: skip
 
 
 def _proof(tx: Transaction, command: str, verified: Any) -> Verification:
@@ -177,20 +190,18 @@ def _proof(tx: Transaction, command: str, verified: Any) -> Verification:
     }  # fmt: skip
 
 
-def _not_verified(
-    tx: Transaction, call: Call, id: str, token: int, result: Json, proof: Verification
-) -> Fenced | Unverified:
+def _not_verified(tx: Transaction, call: Call, work: Work, proof: Verification) -> Fenced | Unverified:
     """The command failed: the task stays with its holder."""
-    held = finishable(tx, call, id, token, result)
+    held = finishable(tx, call, work)
     if isinstance(held, Fenced):
         return held
-    facts = _proof_in_short(proof)
-    tx.append("call.refused", call.agent, lifecycle.resource_of(id)[1], {"code": "unverified", **facts})
+    name, facts = work["id"], _proof_in_short(proof)
+    tx.append("call.refused", call.agent, lifecycle.resource_of(name)[1], {"code": "unverified", **facts})
     code = proof["exit"]
     how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
-    text = f"task {id} is not finished: `{proof['command']}` {how}. It is still yours; fix it and try again."
+    text = f"task {name} is not finished: `{proof['command']}` {how}. It is still yours; fix it and try again."
     words = f"{text}\nIts output ends with:\n{proof['output']}" if proof["output"] else text
-    return Unverified(words, task=id, token=token, **facts, output=proof["output"])
+    return Unverified(words, task=name, token=work["token"], **facts, output=proof["output"])
 
 
 def _proof_in_short(proof: Verification) -> dict[str, str | int | float]:
@@ -222,16 +233,16 @@ def _keep_use(tx: Transaction, call: Call, task: Task, used: Usage | None) -> No
         members.keep_use(tx, task["run"], agent, round(cpu, 1), int(used["memory"]))
 
 
-def _keep(tx: Transaction, call: Call, id: str, token: int) -> Any:
+def _keep(tx: Transaction, call: Call, request: TaskKeepRequest) -> Any:
     """Renew the claim on a task."""
     from dibs.operations.claims import releases
 
-    held = mine(tx, call, id, token)
+    held = mine(tx, call, request["id"], request["token"])
     if isinstance(held, Fenced):
         return held
     claim = held[1]
     releases.renew_one(tx, claim)
-    return {"renewed": [{"token": token, "expires_at": iso(tx, claim["until"])}]}
+    return {"renewed": [{"token": request["token"], "expires_at": iso(tx, claim["until"])}]}
 
 
 def _with_rest(result: Any, not_done: str) -> Any:
@@ -243,40 +254,28 @@ def _with_rest(result: Any, not_done: str) -> Any:
     return {**(result or {}), NOT_DONE_KEY: not_done}
 
 
-def finish(
-    tx: Transaction,
-    call: Call,
-    id: str,
-    token: int | None,
-    result: Json,
-    jobs: list[str],
-    room: int = 0,
-    *,
-    proof: Verification | None = None,
-    used: Usage | None = None,
-) -> Task | Fenced:
+def finish(tx: Transaction, call: Call, work: Work, jobs: list[str], room: int = 0) -> Task | Fenced:
     """Finish one task, with everything that follows. Errors are raised before anything is written.
 
-    If more than `room` other tasks follow, jobs do the rest and are added to `jobs`. `proof`: the verification that it
-    passed.
+    If more than `room` other tasks follow, jobs do the rest and are added to `jobs`.
     """
-    held = finishable(tx, call, id, token, result)
+    held = finishable(tx, call, work)
     if isinstance(held, Fenced):
         return held
     task, claim = held
-    awaited = records.has_dependents(tx, id)
-    if result is not None:
-        tx.put(records.result_key(id), result)
+    awaited = records.has_dependents(tx, work["id"])
+    if work["result"] is not None:
+        tx.put(records.result_key(work["id"]), work["result"])
         task["result"] = True
     verified = None
-    if proof is not None:
-        tx.put(records.verification_key(id), proof)
+    if "proof" in work:
+        tx.put(records.verification_key(work["id"]), work["proof"])
         task["verified"] = True
-        verified = _proof_in_short(proof)
-    request = _request(call, "task done")
-    lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=request, verified=verified)
+        verified = _proof_in_short(work["proof"])
+    key = _idempotency_key(call, "task done")
+    lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=key, verified=verified)
     task.update({"finished": tx.now, "progress": MAX_PERCENT, "error": None, "agent": claim["agent"]})
-    _keep_use(tx, call, task, used)
+    _keep_use(tx, call, task, work.get("used"))
     records.put_task(tx, task)
     release_task_claim(tx, task, claim, "done")
     count_failure(tx, claim["agent"])
@@ -288,24 +287,24 @@ def finish(
     return task
 
 
-def finishable(tx: Transaction, call: Call, id: str, token: int | None, result: Json) -> tuple[Task, Claim] | Fenced:
+def finishable(tx: Transaction, call: Call, work: Work) -> tuple[Task, Claim] | Fenced:
     """The task and its live claim, if it can be finished with this result; else the refusal, returned or raised."""
-    held = mine(tx, call, id, token)
+    held = mine(tx, call, work["id"], work["token"])
     if isinstance(held, Fenced):
         return held
-    task = held[0]
+    task, name = held[0], work["id"]
     if task["kids"]:
-        text = f"task {id} has open children ({task['kids']}); it can be finished after them."
-        raise Conflict(text, task=id, state=EXECUTING, children=task["kids"])
+        text = f"task {name} has open children ({task['kids']}); it can be finished after them."
+        raise Conflict(text, task=name, state=EXECUTING, children=task["kids"])
     if task["require"]:
-        have = result if isinstance(result, dict) else {}
+        have = work["result"] if isinstance(work["result"], dict) else {}
         missing = [name for name in task["require"] if name not in have]
         if missing:
             raise Invalid(f"result: {', '.join(missing)} must be in it", field="result", missing=missing)
     return held
 
 
-def _request(call: Call, name: str) -> list[str] | None:
+def _idempotency_key(call: Call, name: str) -> list[str] | None:
     return [name, call.request] if call.request else None
 
 
@@ -346,32 +345,31 @@ def release_dependents(tx: Transaction, identifier: str, room: int) -> tuple[int
     return len(keys), [task["task"] for task in tasks]
 
 
-def _fail(tx: Transaction, call: Call, id: str, why: str, token: int | None = None, **given: Any) -> Any:
+def _fail(tx: Transaction, call: Call, request: TaskFailRequest) -> Any:
     """Report a failure; its class decides what follows."""
-    kind = given["class"]
-    reason = why.strip()
+    kind, reason = request["class"], request["why"].strip()
     if not reason:
         raise Invalid("give the reason: the next agent that takes it needs it", field="why")
-    held = mine(tx, call, id, token)
+    held = mine(tx, call, request["id"], request["token"])
     if isinstance(held, Fenced):
         return held
     task, claim = held
     error: TaskError = {"class": kind, "why": reason, "at": tx.now, "agent": claim["agent"]}
     task["error"] = error
-    _keep_use(tx, call, task, _checked_use(given.get("used")))
-    count_failure(tx, claim["agent"], failed=id)
-    request = _request(call, "task fail")
+    _keep_use(tx, call, task, _checked_use(request["used"]))
+    count_failure(tx, claim["agent"], failed=request["id"])
+    key = _idempotency_key(call, "task fail")
     if kind == "permanent":
-        lifecycle.move(tx, call.agent, task, FAILED, token=claim["token"], why=reason, request=request)
+        lifecycle.move(tx, call.agent, task, FAILED, token=claim["token"], why=reason, request=key)
         task.update({"finished": tx.now, "failures": task["failures"] + 1})
         _tell_owner(tx, task, "failed permanently, and the tasks after it stay blocked")
     else:
         settings = call.policy.work["tasks"]
         pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
-        _retry(tx, call.agent, task, error, pause=pause, token=claim["token"], why=reason, request=request)
+        _retry(tx, call.agent, task, error, pause=pause, token=claim["token"], why=reason, request=key)
     records.put_task(tx, task)
     release_task_claim(tx, task, claim, "failed")
-    FOLLOW_UPS["suspicions"](tx, call)
+    FOLLOW_UPS.suspicions(tx, call)
     return {"task": lifecycle.shown(tx, task)}
 
 
@@ -402,14 +400,14 @@ def _tell_owner(tx: Transaction, task: Task, what: str) -> None:
     mailbox.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
 
 
-def _release(tx: Transaction, call: Call, id: str, token: int | None = None, note: str = "") -> Any:
+def _release(tx: Transaction, call: Call, request: TaskReleaseRequest) -> Any:
     """Give a task back to the queue, unfinished; it counts against nobody."""
-    held = mine(tx, call, id, token)
+    held = mine(tx, call, request["id"], request["token"])
     if isinstance(held, Fenced):
         return held
     task, claim = held
-    if note:
-        board.keep_note(tx, call, task, note)
+    if request["note"]:
+        board.keep_note(tx, call, task, request["note"])
     return {"task": lifecycle.shown(tx, returned(tx, task, claim))}
 
 
@@ -430,14 +428,15 @@ def give_back(tx: Transaction, agent: str, task: Task, why: str) -> None:
     workforce.wake(tx, [task])
 
 
-def _split(tx: Transaction, call: Call, id: str, token: int | None = None, children: Sequence[TaskSpec] = ()) -> Any:
+def _split(tx: Transaction, call: Call, request: TaskSplitRequest) -> Any:
     """Break a task down: its children are added and it goes back to wait for them, all in one transaction."""
-    held = mine(tx, call, id, token)
+    held = mine(tx, call, request["id"], request["token"])
     if isinstance(held, Fenced):
         return held
     task, claim = held
-    added = additions.create_all(tx, call, [{**spec, "parent": id} for spec in children])
-    task = records.load_task(tx, id)
+    children: Sequence[TaskSpec] = request["children"]
+    added = additions.create_all(tx, call, [{**spec, "parent": request["id"]} for spec in children])
+    task = records.load_task(tx, request["id"])
     give_back(tx, claim["agent"], task, "split")
     release_task_claim(tx, task, claim, "returned")
     from dibs.operations.tasks import workforce
@@ -446,20 +445,20 @@ def _split(tx: Transaction, call: Call, id: str, token: int | None = None, child
     return {"task": lifecycle.shown(tx, task), "tasks": [child["task"] for child in added]}
 
 
-def _progress(tx: Transaction, call: Call, id: str, percent: int, token: int | None = None, note: str = "") -> Any:
+def _progress(tx: Transaction, call: Call, request: TaskProgressRequest) -> Any:
     """Report progress, and keep the task: its claim gets a new deadline."""
     from dibs.operations.claims import releases
 
-    held = mine(tx, call, id, token)
+    held = mine(tx, call, request["id"], request["token"])
     if isinstance(held, Fenced):
         return held
     task, claim = held
     claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
     releases.renew_one(tx, claim)
-    if note:
-        board.keep_note(tx, call, task, note)
-    if task["progress"] != percent or note:
-        task["progress"] = percent
+    if request["note"]:
+        board.keep_note(tx, call, task, request["note"])
+    if task["progress"] != request["percent"] or request["note"]:
+        task["progress"] = request["percent"]
         records.put_task(tx, task)
     return {"task": lifecycle.shown(tx, task), "expires_at": iso(tx, claim["until"])}
 

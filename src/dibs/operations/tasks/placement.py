@@ -37,21 +37,25 @@ def fits(agent: Agent, task: Task) -> bool:
     return lifecycle.fits(agent, task["needs"], task["for"])
 
 
-def give(
-    tx: Transaction, call: Call, task: Task, agent: str, how: str, *, by: str, request: str = "",
-    amount: int | None = None, runners_up: Sequence[str] = (),
-) -> None:  # fmt: skip
-    """Assign the task to this agent, for a limited time."""
-    before = task["assigned"]
+def new_assignment(
+    tx: Transaction, call: Call, agent: str, strategy: str, *, by: str, runners_up: Sequence[str] = ()
+) -> Assignment:
+    """An assignment to this agent, from now on, for a limited time."""
     until = tx.now + call.policy.work["tasks"]["assign_wait"]
-    auctions.drop_bids(tx, task)
-    assignment: Assignment = {"agent": agent, "until": until, "strategy": how, "by": by}
+    assignment: Assignment = {"agent": agent, "until": until, "strategy": strategy, "by": by}
     if runners_up:
         assignment["next"] = list(runners_up[:MAX_RUNNERS_UP])
+    return assignment
+
+
+def give(tx: Transaction, task: Task, assignment: Assignment, *, amount: int | None = None, request: str = "") -> None:
+    """Assign the task."""
+    before, agent, until, by = task["assigned"], assignment["agent"], assignment["until"], assignment["by"]
+    auctions.drop_bids(tx, task)
     task.update({"assigned": assignment, "window": 0, "not_before": 0})
     workforce.expect(tx, agent, until)
     records.put_task(tx, task)
-    event: dict[str, Any] = {"to": agent, "strategy": how, "until": until}
+    event: dict[str, Any] = {"to": agent, "strategy": assignment["strategy"], "until": until}
     if amount is not None:
         event["amount"] = amount
     if request:
@@ -98,7 +102,7 @@ def _lapse(tx: Transaction, call: Call, task: Task, before: Assignment) -> None:
     able = _able(tx, call, task, bidders, facts)
     if able:
         rest = bidders[bidders.index(able[0]) + 1 :]
-        give(tx, call, task, able[0], before["strategy"], by=before["by"], runners_up=rest)
+        give(tx, task, new_assignment(tx, call, able[0], before["strategy"], by=before["by"], runners_up=rest))
         return
     take_back(tx, task, "you did not take it in time, so it is in the queue again")
 
@@ -128,7 +132,7 @@ def _close(tx: Transaction, call: Call, task: Task) -> None:
         return
     rest = order[order.index(able[0]) + 1 :]
     amount = facts.bids[able[0]]["amount"]
-    give(tx, call, task, able[0], "auction", by="dibs", amount=amount, runners_up=rest)
+    give(tx, task, new_assignment(tx, call, able[0], "auction", by="dibs", runners_up=rest), amount=amount)
 
 
 def _ready_since(tx: Transaction, task: Task) -> int:
@@ -146,7 +150,7 @@ def _preempt(tx: Transaction, call: Call, task: Task) -> None:
     """A preemptive task is in the queue: leave it to a waiting agent with room, else displace a running task."""
     chosen = _displaced_agent(tx, call, task) if _is_head(tx, task) else None
     if chosen is not None:
-        give(tx, call, task, chosen, "preemptive", by="dibs")
+        give(tx, task, new_assignment(tx, call, chosen, "preemptive", by="dibs"))
         return
     task.update({"pressed": tx.now + PREEMPTION_INTERVAL_MS, "not_before": 0})
     records.put_task(tx, task)

@@ -17,7 +17,7 @@ from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.claims import endings, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import TOKEN, iso, span
+from dibs.operations.core.call import TOKEN, Continue, Wait, iso, span
 from dibs.operations.core.declare import WAITING, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.operations.tasks import board, due_tasks, holders, lifecycle, records, workforce
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from dibs.operations.agents.records import Agent
     from dibs.operations.claims.records import Claim, Terms, Waiter, Want
     from dibs.operations.core.call import Call
-    from dibs.operations.tasks.records import Task, TaskWaiter, TaskWish, WorkWaiter
+    from dibs.operations.tasks.records import Task, TaskWaiter, TaskWant, WorkWaiter
+    from dibs.operations.tasks.requests import TaskClaimRequest, TaskNextRequest
     from dibs.stores.seam import Transaction
 
 POLL_MS = 1_000  # of a waiter: it notices a dead holder within seconds
@@ -43,8 +44,9 @@ READY_TASKS_PER_TRIP = 32  # where the strategy may skip the first ones for this
 # --- next
 
 
-def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str = "", wake: str = "") -> Any:
+def _next(tx: Transaction, call: Call, request: TaskNextRequest) -> Any:
     """The best task that is ready for this agent, in one transaction."""
+    run, waiter = request["run"], request["waiter"]
     agent = registered_agent(tx, call.agent)
     workforce.mark_as_worker(tx, agent)
     due = due_tasks.promote(tx, call)
@@ -58,15 +60,15 @@ def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str
         if task is None and (due.more or jobs):
             if jobs:
                 long_jobs.take_step(tx, jobs[0])
-            return {"again": True}  # the next step may find something
+            return Continue()  # the next step may find something
         if task is None and _gather_orphans(tx, call):
             task = best(tx, call, agent, run)
     if task is not None:
         if waiter:
             records.delete_waiter(tx, waiter)
         return grant(tx, call, task)
-    if wait > 0 and not isinstance(refusal, Quota):
-        return _wait(tx, call, agent, run, waiter, wake)
+    if request["wait"] > 0 and not isinstance(refusal, Quota):
+        return _wait(tx, call, agent, request, run=run)
     if waiter:
         records.delete_waiter(tx, waiter)
     if refusal is not None:
@@ -87,9 +89,9 @@ def _nothing(tx: Transaction, run: str) -> str:
 def best(tx: Transaction, call: Call, agent: Agent, run: str) -> Task | None:
     """The ready task of the highest priority, then the oldest, among those that the agent may take."""
     if agent.get("assigned", 0) > tx.now:
-        mine = _first(tx, call, agent, records.assigned_to(call.agent), run)
-        if mine is not None:
-            return mine
+        assigned = _first(tx, call, agent, records.assigned_to(call.agent), run)
+        if assigned is not None:
+            return assigned
     chosen: Task | None = None
     for head in records.pool_heads(tx):
         if not lifecycle.fits(agent, head["needs"], head["for"]):
@@ -260,9 +262,16 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
 
 
 def _wait(
-    tx: Transaction, call: Call, agent: Agent, run: str, waiter: str, wake: str, task: str = ""
-) -> dict[str, Any]:
+    tx: Transaction,
+    call: Call,
+    agent: Agent,
+    request: TaskNextRequest | TaskClaimRequest,
+    *,
+    run: str = "",
+    task: str = "",
+) -> Wait:
     """A waiter's place for any task. It is written seldom: it only says which process to wake."""
+    waiter, wake = request["waiter"], request["wake"]
     known = records.get_waiter(tx, waiter) if waiter else None
     identifier = waiter or f"{tx.now:015d}-{tx.id()}"
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
@@ -271,52 +280,53 @@ def _wait(
             "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS, "turn": workforce.turn_of(known) or COMMIT,
         }  # fmt: skip
         if task:
-            for_one: TaskWaiter = {**record, "task": task, "waiter": identifier, **_wish(task)}
+            for_one: TaskWaiter = {**record, "task": task, "waiter": identifier, **_want(task)}
             record = for_one
         records.put_waiter(tx, identifier, record)
-    return {"waiting": identifier, "look_in": POLL_MS, "for": "a task that is ready for you"}
+    return Wait(identifier, POLL_MS, {"for": "a task that is ready for you"})
 
 
 # --- claim
 
 
-def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
+def _claim(tx: Transaction, call: Call, request: TaskClaimRequest) -> Any:
     """Take a specific task, or wait for it: first come, first served, before waiters for any task."""
+    name, waiter = request["id"], request["waiter"]
     agent = registered_agent(tx, call.agent)
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     try:
-        answer = take(tx, call, records.load_task(tx, id), waiter=waiter, patient=wait > 0)
+        answer = take(tx, call, records.load_task(tx, name), waiter=waiter, will_wait=request["wait"] > 0)
     except Conflict as error:
-        if not waiter and (not wait or error.fields.get("state") != PLANNED):
+        if not waiter and (not request["wait"] or error.fields.get("state") != PLANNED):
             raise
         answer = error
     hopeful = isinstance(answer, Held) or (isinstance(answer, Conflict) and answer.fields.get("state") == PLANNED)
-    if wait > 0 and hopeful:
+    if request["wait"] > 0 and hopeful:
         from dibs.operations.claims import deadlocks
 
         want: Want = {
-            "agent": call.agent, "mode": "write", "tree": "", "resources": [lifecycle.resource_of(id)],
+            "agent": call.agent, "mode": "write", "tree": "", "resources": [lifecycle.resource_of(name)],
         }  # fmt: skip
         refusal = deadlocks.refusal_of(tx, call, want, lambda: deadlocks.find(tx, want, _holding(tx, want)))
         if refusal is None:
-            return _wait_for(tx, call, agent, id, waiter, wake, answer)
+            return _wait_for(tx, call, agent, request, answer)
         answer = refusal
     if waiter:
-        _give_up(tx, waiter, id)
+        _give_up(tx, waiter, name)
     return answer
 
 
-def _wait_for(
-    tx: Transaction, call: Call, agent: Agent, identifier: str, waiter: str, wake: str, refusal: Held | Conflict
-) -> dict[str, Any]:
+def _wait_for(tx: Transaction, call: Call, agent: Agent, request: TaskClaimRequest, refusal: Held | Conflict) -> Wait:
     """A waiter's place for one task; while there is one, `next` gives the task to nobody else."""
-    answer = _wait(tx, call, agent, "", waiter, wake, identifier)
-    task = records.load_task(tx, identifier)
+    name = request["id"]
+    wait = _wait(tx, call, agent, request, task=name)
+    task = records.load_task(tx, name)
     if task["awaited"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         task["awaited"] = tx.now + workforce.WAITER_LEASE_MS
         records.put_task(tx, task)
-    return {**answer, "for": f"task {identifier}: {refusal.message}", "blockers": refusal.fields.get("blockers", [])}
+    wait.answer = {"for": f"task {name}: {refusal.message}", "blockers": refusal.fields.get("blockers", [])}
+    return wait
 
 
 def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
@@ -354,7 +364,7 @@ def _in_line(tx: Transaction, identifier: str) -> Iterator[TaskWaiter]:
         after = rows[-1][0]
 
 
-def _wish(identifier: str) -> TaskWish:
+def _want(identifier: str) -> TaskWant:
     """What a waiter for a task wants, in the words of claims: deadlocks.py follows it."""
     return {"resources": [lifecycle.resource_of(identifier)], "mode": "write", "tree": "", "ticket": 0}
 
@@ -375,19 +385,19 @@ def take(
     origin: str = "",
     *,
     waiter: str = "",
-    patient: bool = False,
+    will_wait: bool = False,
 ) -> Any:
     """Take this task, refresh it if it is the caller's, or name its holder. From `origin` it is planned on the way."""
     name = task["task"]
     if task["state"] == EXECUTING:
         claim = holders.live_claim(tx, task)
-        mine = claim is not None and claim["agent"] == call.agent
-        if claim is not None and mine and (call.tied or not endings.gone(tx, call, [claim])):
+        is_own = claim is not None and claim["agent"] == call.agent
+        if claim is not None and is_own and (call.tied or not endings.gone(tx, call, [claim])):
             from dibs.operations.claims import releases
 
             return taken(tx, task, releases.renew_one(tx, claim), renewed=True)
         if claim is not None and not endings.gone(tx, call, [claim]):
-            return _held_by(tx, call, task, claim, told=not patient)
+            return _held_by(tx, call, task, claim, told=not will_wait)
         _gather_orphans(tx, call)
         task = records.load_task(tx, name)
     task = long_jobs.as_counted(tx, task, call.jobs)
@@ -395,7 +405,7 @@ def take(
         raise Conflict(
             f"task {name} is {task['state']}; only a planned task can be taken.", task=name, state=task["state"]
         )
-    refusal = _cannot(tx, call, registered_agent(tx, call.agent), task, told=not patient) or _after_others(
+    refusal = _cannot(tx, call, registered_agent(tx, call.agent), task, told=not will_wait) or _after_others(
         tx, call, task, waiter
     )
     if refusal is not None:

@@ -137,7 +137,7 @@ if TYPE_CHECKING:
         until: int  # ms: after that it counts as absent
         turn: int | str  # the commit with which it began to wait
 
-    class TaskWish(TypedDict):
+    class TaskWant(TypedDict):
         """A task that an agent waits for, in the words of claims: deadlocks.py follows it."""
 
         resources: list[list[str]]  # the task's name
@@ -145,7 +145,7 @@ if TYPE_CHECKING:
         tree: str  # ""
         ticket: int  # 0
 
-    class TaskWaiter(WorkWaiter, TaskWish):
+    class TaskWaiter(WorkWaiter, TaskWant):
         """An agent that waits for one task."""
 
         task: str

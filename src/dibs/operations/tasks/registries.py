@@ -18,7 +18,7 @@ from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import iso, related
+from dibs.operations.core.call import iso, related, with_jobs
 from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
 from dibs.operations.tasks import additions, due_tasks, holders, lifecycle, outcomes, pulls, records, workforce
 from dibs.operations.tasks.lifecycle import COMPLETE, DISCOVERY, EXECUTING, PLANNED, SCOPED
@@ -30,7 +30,17 @@ if TYPE_CHECKING:
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
     from dibs.operations.tasks.additions import TaskSpec
+    from dibs.operations.tasks.outcomes import Work
     from dibs.operations.tasks.records import Task
+    from dibs.operations.tasks.requests import (
+        RegistryAdoptRequest,
+        RegistryImportRequest,
+        RegistryLookRequest,
+        RegistryMoveRequest,
+        RegistryReleaseRequest,
+        RegistrySettleRequest,
+        RegistryTakeRequest,
+    )
     from dibs.stores.seam import Transaction
 
 MANUAL_STATES = (DISCOVERY, SCOPED, PLANNED)  # the states between which people move files, in their order
@@ -41,11 +51,11 @@ MAX_HELD_MS = 86_400_000  # for a claim that was made with files; after half an 
 # --- coming in
 
 
-def _import(tx: Transaction, call: Call, tasks: Any) -> dict[str, Any]:
+def _import(tx: Transaction, call: Call, request: RegistryImportRequest) -> dict[str, Any]:
     """Add the missing tasks, all or none."""
     added = []
-    known = records.get_tasks(tx, [lifecycle.check_id(spec["id"]) for spec in tasks])
-    for place, spec in enumerate(tasks):
+    known = records.get_tasks(tx, [lifecycle.check_id(spec["id"]) for spec in request["tasks"]])
+    for place, spec in enumerate(request["tasks"]):
         if known[spec["id"]] is None:
             added.append(_join(tx, call, spec, place)["task"])
     return {"tasks": added}
@@ -89,8 +99,9 @@ def _plan(tx: Transaction, agent: str, task: Task) -> str:
 # --- what the scripts do
 
 
-def _take(tx: Transaction, call: Call, spec: Any) -> Any:
+def _take(tx: Transaction, call: Call, request: RegistryTakeRequest) -> Any:
     """`claim_task.sh`."""
+    spec = request["spec"]
     due_tasks.promote(tx, call)
     task = holders.find(tx, spec["id"])
     if task is None:
@@ -100,8 +111,9 @@ def _take(tx: Transaction, call: Call, spec: Any) -> Any:
     return pulls.take(tx, call, task, origin=SCOPED)
 
 
-def _adopt(tx: Transaction, call: Call, spec: Any, left: int, held: int = 0) -> Any:
+def _adopt(tx: Transaction, call: Call, request: RegistryAdoptRequest) -> Any:
     """A claimed file that names the caller."""
+    spec = request["spec"]
     task = holders.find(tx, spec["id"]) or _join(tx, call, spec)
     if task["state"] == EXECUTING:
         return pulls.take(tx, call, task)
@@ -112,20 +124,21 @@ def _adopt(tx: Transaction, call: Call, spec: Any, left: int, held: int = 0) -> 
     if blocker is not None:
         return Held(blockers=[views.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
     origin = _plan(tx, call.agent, task)
-    return pulls.grant(tx, call, task, left=left, held=held, origin=origin)
+    return pulls.grant(tx, call, task, left=request["left"], held=request["held"], origin=origin)
 
 
-def _give_back(tx: Transaction, call: Call, id: str, state: str) -> Any:
+def _give_back(tx: Transaction, call: Call, request: RegistryReleaseRequest) -> Any:
     """`release_task.sh`: unfinished, back to where it came from; or complete."""
-    task = records.load_task(tx, id)
+    task = records.load_task(tx, request["id"])
     claim = holders.live_claim(tx, task)
     if claim is None or not related(claim["agent"], call.agent):
-        tx.append("call.refused", call.agent, f"task:{id}", {"code": "fenced" if claim else "not_found"})
+        tx.append("call.refused", call.agent, f"task:{task['task']}", {"code": "fenced" if claim else "not_found"})
         return {"done": False, "holder": claim["agent"] if claim is not None else ""}
-    if state == COMPLETE:
+    if request["state"] == COMPLETE:
         jobs: list[str] = []
-        finished = outcomes.finish(tx, call, id, claim["token"], None, jobs)
-        return finished if isinstance(finished, Fenced) else long_jobs.with_jobs({"done": True, "holder": ""}, jobs)
+        work: Work = {"id": task["task"], "token": claim["token"], "result": None}
+        finished = outcomes.finish(tx, call, work, jobs)
+        return finished if isinstance(finished, Fenced) else with_jobs({"done": True, "holder": ""}, jobs)
     task = outcomes.returned(tx, task, claim)
     _again_scoped(tx, call, task)
     return {"done": True, "holder": ""}
@@ -141,19 +154,20 @@ def _again_scoped(tx: Transaction, call: Call, task: Task) -> bool:
     return True
 
 
-def _settle(tx: Transaction, call: Call, ids: Any) -> dict[str, Any]:
+def _settle(tx: Transaction, call: Call, request: RegistrySettleRequest) -> dict[str, Any]:
     """`check_stale.sh`: expired and lost claims end now, and tasks that were scoped are scoped again."""
-    tasks = [task for task in records.get_tasks(tx, list(ids)).values() if task is not None]
+    tasks = [task for task in records.get_tasks(tx, list(request["ids"])).values() if task is not None]
     claims = [claim for task in tasks if (claim := holders.live_claim(tx, task, over=True)) is not None]
     over = [claim for claim in claims if claim["until"] <= tx.now]
     endings.clear(tx, over, endings.gone(tx, call, [claim for claim in claims if claim["until"] > tx.now]))
-    back = [task for task in records.get_tasks(tx, list(ids)).values() if task is not None]
+    back = [task for task in records.get_tasks(tx, list(request["ids"])).values() if task is not None]
     return {"scoped": [task["task"] for task in back if _again_scoped(tx, call, task)]}
 
 
-def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
+def _move(tx: Transaction, call: Call, request: RegistryMoveRequest) -> dict[str, Any]:
     """A file was moved by hand to another state: the task follows, if no agent has it."""
-    task = records.load_task(tx, id)
+    state = request["state"]
+    task = records.load_task(tx, request["id"])
     if state not in MANUAL_STATES or task["state"] not in MANUAL_STATES:
         raise lifecycle.refuse_move(task, state)
     here, there = MANUAL_STATES.index(task["state"]), MANUAL_STATES.index(state)
@@ -167,10 +181,10 @@ def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
     return {"task": lifecycle.shown(tx, task)}
 
 
-def _look(tx: Transaction, call: Call, ids: Any) -> dict[str, Any]:
+def _look(tx: Transaction, call: Call, request: RegistryLookRequest) -> dict[str, Any]:
     """The state and holder of each task; a claim on the name alone counts. Unknown tasks are left out."""
     views: dict[str, dict[str, Any]] = {}
-    for name, task in records.get_tasks(tx, list(ids)[:MAX_TASKS_READ]).items():
+    for name, task in records.get_tasks(tx, list(request["ids"])[:MAX_TASKS_READ]).items():
         claim = None
         if task is None or task["state"] == EXECUTING or task["named"]:
             claim = _holder(tx, call, name)
@@ -187,7 +201,7 @@ def _look(tx: Transaction, call: Call, ids: Any) -> dict[str, Any]:
 def _holder(tx: Transaction, call: Call, name: str) -> Claim | None:
     claims = claim_records.overlapping_claims(tx, [lifecycle.resource_of(name)], "")
     live = [claim for claim in claims if claim["until"] > tx.now]
-    return next(iter(endings.living(tx, call, [one for one in live if one["mode"] != resources.WATCH])), None)
+    return next(iter(endings.living(tx, call, [claim for claim in live if claim["mode"] != resources.WATCH])), None)
 
 
 def _known_as(tx: Transaction, agent: str) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
+    from dibs.operations.tasks.requests import OutlookRequest
     from dibs.stores.seam import Transaction
 
 TASKS_PER_TRIP = 256
@@ -22,9 +23,10 @@ MAX_TASKS_NAMED = 5  # running tasks; a person wants to know whom to look at, no
 MAX_TASKS_READ = 4_096
 
 
-def _outlook(tx: Transaction, call: Call, agent: str, run: str = "") -> dict[str, Any]:
+def _outlook(tx: Transaction, call: Call, request: OutlookRequest) -> dict[str, Any]:
     """Is a task ready for this agent, running anywhere (`at_work` names some), or scheduled?"""
-    who = get_agent(tx, agent)
+    run = request["run"]
+    who = get_agent(tx, request["agent"])
     pools = [records.ready(records.pool_of(head)) for head in records.pool_heads(tx)
              if lifecycle.fits(who, head["needs"], head["for"])]  # fmt: skip
     return {

@@ -161,8 +161,8 @@ def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Agent]:
     if among is not None:
         agents = get_agents(tx, sorted({one for name in among for one in lineage_of(name)}))
         return {agent["agent"]: agent for agent in agents.values() if agent is not None}
-    found = [agent for _, agent in paging.every(tx, AGENT_KEYS)]
-    return {agent["agent"]: agent for agent in found if agent.get("works") or agent["killed"]}
+    every = [agent for _, agent in paging.every(tx, AGENT_KEYS)]
+    return {agent["agent"]: agent for agent in every if agent.get("works") or agent["killed"]}
 
 
 def _is_there(tx: Transaction, call: Call, agent: Agent, facts: Facts) -> bool:

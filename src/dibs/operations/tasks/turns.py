@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Fenced, Invalid, Killed
 from dibs.operations.core import long_jobs
+from dibs.operations.core.call import with_jobs
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import outcomes, pulls
 
@@ -18,16 +19,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, JobsLeft
+    from dibs.operations.tasks.outcomes import Work
     from dibs.operations.tasks.records import Task
+    from dibs.operations.tasks.requests import TaskTurnRequest
     from dibs.stores.seam import Transaction
 
 MAX_TASKS_PER_TURN = 100  # handed in, and taken: all other calls wait for this transaction
 
 
-def _turn(tx: Transaction, call: Call, done: Any = None, take: int = 1, run: str = "") -> dict[str, Any]:
+def _turn(tx: Transaction, call: Call, request: TaskTurnRequest) -> dict[str, Any] | JobsLeft:
     """Hand in what is done, take what comes next."""
-    handed = list(done or ())
+    handed: list[Work] = [
+        {"id": work["id"], "token": work["token"], "result": work.get("result")} for work in request["done"] or ()
+    ]
     if len({work["id"] for work in handed}) < len(handed):
         raise Invalid("done: a task is listed twice", field="done")
     finished: list[str] = []
@@ -36,18 +41,18 @@ def _turn(tx: Transaction, call: Call, done: Any = None, take: int = 1, run: str
     room = max(1, long_jobs.RECORDS_PER_STEP // max(1, len(handed)))
     for work in handed:
         identifier = work["id"]
-        tx.prefetch(*outcomes.ahead(call, identifier))
+        tx.prefetch(*outcomes.reads_of(identifier))
         outcome: Task | DibsError
         try:
-            outcome = outcomes.finish(tx, call, identifier, work["token"], work.get("result"), jobs, room)
+            outcome = outcomes.finish(tx, call, work, jobs, room)
         except DibsError as error:  # nothing of this task was written
             outcome = error
         if isinstance(outcome, DibsError):
             refused.append({"id": identifier, "code": outcome.code, "message": outcome.message})
         else:
             finished.append(identifier)
-    taken = pulls.take_some(tx, call, run, take) if take else []
-    return long_jobs.with_jobs({"done": finished, "refused": refused, "tasks": taken}, jobs)
+    taken = pulls.take_some(tx, call, request["run"], request["take"]) if request["take"] else []
+    return with_jobs({"done": finished, "refused": refused, "tasks": taken}, jobs)
 
 
 _DONE = (

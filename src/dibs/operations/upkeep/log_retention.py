@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.operations.upkeep.answers import PruneAnswer, SealAnswer
     from dibs.operations.upkeep.records import Archive, LastSeal, Link, SealPlace
+    from dibs.operations.upkeep.requests import ArchiveDropRequest, LogPruneRequest, PrunePlanRequest, PruneRequest
     from dibs.stores.seam import Json, Transaction
 
     class PrunePlan(TypedDict):
@@ -133,7 +134,11 @@ def seal(tx: Transaction, call: Call) -> SealAnswer:
 # --- pruning
 
 
-def _plan(tx: Transaction, call: Call, keep: int | None = None) -> PrunePlan:
+def _plan(tx: Transaction, call: Call, request: PrunePlanRequest) -> PrunePlan:
+    return _planned(tx, call, request["keep"])
+
+
+def _planned(tx: Transaction, call: Call, keep: int | None) -> PrunePlan:
     """The events that may leave the store next: up to the oldest seal that is old enough; `through` 0 if none is.
 
     `begun`: an archive has them, and those up to `dropped` have left already.
@@ -159,9 +164,17 @@ def _plan(tx: Transaction, call: Call, keep: int | None = None) -> PrunePlan:
     return {"through": old[0]["seq"], "link": old[0]["link"], "before": before, "begun": begun, "dropped": dropped}
 
 
-def _prune(tx: Transaction, call: Call, keep: int | None = None, archive: Archive | None = None) -> PruneAnswer:
+def _prune(tx: Transaction, call: Call, request: PruneRequest) -> PruneAnswer:
+    return _pruned(tx, call, request["archive"], request["keep"])
+
+
+def _prune_by_config(tx: Transaction, call: Call, request: LogPruneRequest) -> PruneAnswer:
+    return _pruned(tx, call, request["archive"], None)
+
+
+def _pruned(tx: Transaction, call: Call, archive: Archive | None, keep: int | None) -> PruneAnswer:
     """Drop the events that the archive has, up to the oldest seal older than `keep`, or the first piece of them."""
-    plan = _plan(tx, call, keep)
+    plan = _planned(tx, call, keep)
     if not plan["through"]:
         raise NotFound("no seal is that old: `dibs seal` makes one, and events before a seal can be pruned.")
     through = plan["through"]
@@ -178,7 +191,7 @@ def _prune(tx: Transaction, call: Call, keep: int | None = None, archive: Archiv
 
 def _prune_rest(tx: Transaction, call: Call) -> dict[str, Json]:
     """Drop the next piece of the events that the last archive has, if any are left."""
-    plan = _plan(tx, call)
+    plan = _planned(tx, call, None)
     if plan["begun"]:
         _drop_piece(tx, plan, 0)
     return {}
@@ -208,13 +221,17 @@ def _archives(tx: Transaction, call: Call) -> Archives:
     return {"archives": archives, "dropped": dropped}
 
 
-def _drop(tx: Transaction, call: Call, through: int, host: str, why: str) -> dict[str, list[str]]:
+def _drop(tx: Transaction, call: Call, request: ArchiveDropRequest) -> dict[str, list[str]]:
     """Forget the archives of one machine up to an event; the caller removes the files."""
     archives, _ = records.get_archives(tx)
-    old = [archive for archive in archives if archive["last"] <= through and archive["host"] == host][:MAX_DROPPED]
+    old = [
+        archive for archive in archives if archive["last"] <= request["through"] and archive["host"] == request["host"]
+    ][:MAX_DROPPED]
     for archive in old:
         records.delete_archive(tx, archive)
-        tx.append("log.dropped", call.agent, "", {"first": archive["first"], "last": archive["last"], "why": why})
+        tx.append(
+            "log.dropped", call.agent, "", {"first": archive["first"], "last": archive["last"], "why": request["why"]}
+        )
     files = [archive["file"] for archive in old]
     if files:
         records.put_dropped(tx, files)
@@ -257,7 +274,7 @@ DROP = Operation(
     registers=False,
 )  # fmt: skip
 PRUNED = Operation(
-    "log prune", _prune, "Drop archived events as the config says.", sent_by=NEAR,
+    "log prune", _prune_by_config, "Drop archived events as the config says.", sent_by=NEAR,
     fields=(Field("archive", "object", "the archive", items=ARCHIVE_FIELDS, required=True),),
     errors=(NotFound, Invalid, Conflict), registers=False,
 )  # fmt: skip

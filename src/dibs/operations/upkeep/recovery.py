@@ -17,23 +17,21 @@ MAX_CLAIMS_READ = 10_000
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call
+    from dibs.operations.upkeep.requests import RecoveredRequest
     from dibs.stores.seam import Transaction
 
 
-def _recovered(tx: Transaction, call: Call, agents: Sequence[Agent] = (), aside: str = "") -> dict[str, list[str]]:
+def _recovered(tx: Transaction, call: Call, request: RecoveredRequest) -> dict[str, list[str]]:
     killed = []
-    for agent in agents:
+    for agent in request["agents"]:
         if agent.get("killed") and agent["agent"] != call.agent:
             put_agent(tx, agent)
             killed.append(agent["agent"])
     # No document has more versions than there were commits: new ones begin above what any stale writer names.
     put_counts(tx, {"documents": 0, "forgotten": tx.tail().commit})
-    tx.append("store.recovered", call.agent, aside, {"killed": killed})
-    suspicions.put(tx, "store", "recovered", "", event="", commits=[[COMMIT, aside]])
+    tx.append("store.recovered", call.agent, request["aside"], {"killed": killed})
+    suspicions.put(tx, "store", "recovered", "", event="", commits=[[COMMIT, request["aside"]]])
     return {"killed": killed}
 
 

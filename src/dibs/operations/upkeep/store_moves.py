@@ -11,23 +11,30 @@ from dibs.operations.core.declare import NEAR, Field, Operation
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.core.call import Call
+    from dibs.operations.upkeep.requests import StoreFallbackRequest, StoreMovedRequest, StoreMoveRequest
     from dibs.stores.seam import Transaction
 
 
-def _moving(tx: Transaction, call: Call, to: str, move: str) -> dict[str, str]:
+def _moving(tx: Transaction, call: Call, request: StoreMoveRequest) -> dict[str, str]:
     """An allowed caller starts a move: a killed agent does not come this far."""
-    tx.append("store.moving", call.agent, to, {"move": move})
+    tx.append("store.moving", call.agent, request["to"], {"move": request["move"]})
     return {"agent": call.agent}
 
 
-def _moved(tx: Transaction, call: Call, to: str, left: str, move: str, digest: str, events: int) -> dict[str, str]:
+def _moved(tx: Transaction, call: Call, request: StoreMovedRequest) -> dict[str, str]:
     """The first write to the new store."""
-    tx.append("store.moved", call.agent, to, {"from": left, "move": move, "digest": digest, "events": events})
+    tx.append(
+        "store.moved",
+        call.agent,
+        request["to"],
+        {"from": request["left"], "move": request["move"], "digest": request["digest"], "events": request["events"]},
+    )
     return {"agent": call.agent}
 
 
-def _fallen_back(tx: Transaction, call: Call, left: str) -> dict[str, str]:
+def _fallen_back(tx: Transaction, call: Call, request: StoreFallbackRequest) -> dict[str, str]:
     """SQLite replaces a server that does not start; the server's records are not known here."""
+    left = request["left"]
     tx.append("store.fallback", call.agent, left, {})
     suspicions.put(tx, "store", "fallback", "", event=left, left=left, lasts="fallback")
     return {"agent": call.agent}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from dibs.operations.core.call import Call
+    from dibs.operations.upkeep.requests import KnownChangesRequest, NamedFilesRequest, WakeRequest
     from dibs.stores.seam import Json, Transaction
 
     class MentionedFiles(TypedDict):
@@ -30,26 +31,26 @@ def _writable(tx: Transaction, _: Call) -> dict[str, int]:
     return {"now": tx.now}
 
 
-def _named_files(tx: Transaction, _: Call, names: list[str], folder: str, low: str) -> MentionedFiles:
+def _named_files(tx: Transaction, _: Call, request: NamedFilesRequest) -> MentionedFiles:
     """Those of these names that one page of records mentions, and where the next page begins ("" after the last)."""
-    page = tx.fetch([(low or AFTER_KEY, AFTER_ALL_KEYS)], PAGE_RECORDS)
+    page = tx.fetch([(request["low"] or AFTER_KEY, AFTER_ALL_KEYS)], PAGE_RECORDS)
     mentioned: set[str] = set()
     for _key, value in page.rows:
         text = jsontext.encode(value)
-        if folder in text:
-            mentioned.update([name for name in names if name in text])
+        if request["folder"] in text:
+            mentioned.update([name for name in request["names"] if name in text])
     return {"mentioned": sorted(mentioned), "low": page.rows[-1][0] + AFTER_KEY if page.truncated else ""}
 
 
-def _known_changes(tx: Transaction, _: Call, ids: list[str]) -> dict[str, list[str]]:
+def _known_changes(tx: Transaction, _: Call, request: KnownChangesRequest) -> dict[str, list[str]]:
     """Those of these reported changes that can still be restored."""
-    kept = get_kept_of(tx, ids)
-    return {"known": [change for change in ids if kept[change] is not None]}
+    kept = get_kept_of(tx, request["ids"])
+    return {"known": [change for change in request["ids"] if kept[change] is not None]}
 
 
-def _wake(tx: Transaction, _: Call, channel: str) -> dict[str, Json]:
-    tx.wake(channel)
-    tx.delete(records.wake_key(channel))  # nothing is there; Redis sends wakes along with what is written
+def _wake(tx: Transaction, _: Call, request: WakeRequest) -> dict[str, Json]:
+    tx.wake(request["channel"])
+    tx.delete(records.wake_key(request["channel"]))  # nothing is there; Redis sends wakes along with what is written
     return {}
 
 

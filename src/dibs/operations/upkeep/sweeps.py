@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
     from dibs.operations.upkeep.answers import SweepAnswer
+    from dibs.operations.upkeep.requests import UpkeepDueRequest, UpkeepRequest
     from dibs.stores.seam import Json, Transaction
 
 DUE_PER_CALL = 8  # due records, after an agent's call
@@ -118,7 +119,16 @@ def _other(tx: Transaction, key: str, record: Json) -> bool:
     return True
 
 
-def _sweep(tx: Transaction, call: Call, store: StoreState | None = None) -> SweepAnswer:
+def _sweep(tx: Transaction, call: Call) -> SweepAnswer:
+    return _one_sweep(tx, call, None)
+
+
+def _upkeep(tx: Transaction, call: Call, request: UpkeepRequest) -> SweepAnswer:
+    return _one_sweep(tx, call, request["store"])
+
+
+def _one_sweep(tx: Transaction, call: Call, store: StoreState | None) -> SweepAnswer:
+    """End and forget what is due, in one transaction; `store`: what the caller's machine says of the store."""
     from dibs.operations.alerts import watch
     from dibs.operations.tasks import due_tasks, old_tasks
 
@@ -205,7 +215,7 @@ def _suspects(call: Call, agents: list[Agent]) -> list[Agent]:
 # --- whether there is anything to do
 
 
-def _upkeep_due(tx: Transaction, call: Call, store: StoreState | None = None) -> dict[str, bool]:
+def _upkeep_due(tx: Transaction, call: Call, request: UpkeepDueRequest) -> dict[str, bool]:
     """Would a sweep find anything? Waiters ask it often: it only reads."""
     from dibs.operations.agents import deaths
     from dibs.operations.alerts import watch
@@ -219,7 +229,7 @@ def _upkeep_due(tx: Transaction, call: Call, store: StoreState | None = None) ->
     suspects = _suspects(call, agents)
     if any(deaths.is_news(call, agent) for agent in suspects):
         return {"due": True, "prune": prune}
-    return {"due": watch.is_due(tx, call, agents, store), "prune": prune}
+    return {"due": watch.is_due(tx, call, agents, request["store"]), "prune": prune}
 
 
 _STORE = Field(
@@ -241,7 +251,7 @@ UPKEEP_DUE = Operation(
 # The same as a sweep, for whichever process of dibs is alive: it registers no agent, and any waiter may do it.
 UPKEEP = Operation(
     "upkeep",
-    _sweep,
+    _upkeep,
     "Look for trouble, and do what is due.",
     sent_by=ANYWHERE,
     fields=(_STORE,),

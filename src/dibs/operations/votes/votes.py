@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.paging import Section
     from dibs.operations.votes.answers import VoteCastAnswer, VoteListAnswer, VoteOpenAnswer, VoteShowAnswer, VoteView
     from dibs.operations.votes.records import Outcome, Vote
+    from dibs.operations.votes.requests import VoteCastRequest, VoteListRequest, VoteOpenRequest, VoteShowRequest
     from dibs.stores.seam import Json, Transaction
 
 DECIDED: Final = "decided"
@@ -54,20 +55,12 @@ MAX_LISTED = 100
 # --- open
 
 
-def _open(
-    tx: Transaction,
-    call: Call,
-    title: str,
-    electorate: Sequence[str],
-    options: Sequence[str] = YES_NO,
-    deadline: int = DEFAULT_VOTE_MS,
-    id: str = "",
-    key: str = "",
-) -> VoteOpenAnswer | DibsError:
+def _open(tx: Transaction, call: Call, request: VoteOpenRequest) -> VoteOpenAnswer | DibsError:
+    title = request["title"]
     if not 0 < len(title.strip()) <= MAX_TITLE_CHARS or not title.isprintable():
         raise Invalid(f"title: what is voted on, in one line of at most {MAX_TITLE_CHARS} characters", field="title")
-    electors, choices = _electors(electorate), _choices(options)
-    name, repeat = _name(id, "id") or f"vo{tx.id()}", _name(key, "key")
+    electors, choices = _electors(request["electorate"]), _choices(request["options"])
+    name, repeat = _name(request["id"], "id") or f"vo{tx.id()}", _name(request["key"], "key")
     known, first, count = records.get_for_opening(tx, name, repeat)
     if first is not None:
         return {"vote": _shown(tx, _load(tx, first)), "repeated": True}
@@ -76,7 +69,8 @@ def _open(
         return _refuse(tx, call, name, refusal)
     vote: Vote = {
         "vote": name, "title": title, "options": choices, "electorate": electors, "by": call.agent, "at": tx.now,
-        "deadline": tx.now + deadline, "state": OPEN, "option": None, "closed": None, "ballots": {}, "key": repeat,
+        "deadline": tx.now + request["deadline"], "state": OPEN, "option": None, "closed": None, "ballots": {},
+        "key": repeat,
     }  # fmt: skip
     _put(tx, vote)
     records.put_open_count(tx, count + 1)
@@ -134,13 +128,14 @@ def _no_room(tx: Transaction, name: str, known: Vote | None, count: int) -> Dibs
 # --- cast
 
 
-def _cast(tx: Transaction, call: Call, id: str, option: str) -> VoteCastAnswer | DibsError:
-    vote = _load(tx, id)
+def _cast(tx: Transaction, call: Call, request: VoteCastRequest) -> VoteCastAnswer | DibsError:
+    identifier, option = request["id"], request["option"]
+    vote = _load(tx, identifier)
     if option not in vote["options"]:
         raise Invalid(f"option: one of {', '.join(vote['options'])}, not {option!r}", field="option")
     if call.agent not in vote["electorate"]:
-        text = f"{call.agent} is no elector of {id}; these are: {', '.join(vote['electorate'])}."
-        return _refuse(tx, call, id, Forbidden(text, vote=id, electorate=vote["electorate"]))
+        text = f"{call.agent} is no elector of {identifier}; these are: {', '.join(vote['electorate'])}."
+        return _refuse(tx, call, identifier, Forbidden(text, vote=identifier, electorate=vote["electorate"]))
     if _over(tx, vote):
         _close(tx, vote, LAPSED, None, "dibs")
     own = vote["ballots"].get(call.agent)
@@ -149,12 +144,12 @@ def _cast(tx: Transaction, call: Call, id: str, option: str) -> VoteCastAnswer |
     if own is not None or vote["state"] != OPEN:
         before = f"you cast {own!r} already, and a ballot is final" if own is not None else "your ballot came too late"
         error = Conflict(f"{before}: {_outcome(tx, vote)}.", **_facts(tx, vote), given=option, own=own)
-        return _refuse(tx, call, id, error)
+        return _refuse(tx, call, identifier, error)
     vote["ballots"][call.agent] = option
     data: dict[str, Json] = {"option": option}
     if call.request:
         data["request"] = ["vote cast", call.request]
-    tx.append("vote.cast", call.agent, id, data)
+    tx.append("vote.cast", call.agent, identifier, data)
     _count(tx, vote, call.agent)
     return {"vote": _shown(tx, vote), "option": option}
 
@@ -228,20 +223,20 @@ def _load(tx: Transaction, name: str) -> Vote:
     return vote
 
 
-def _show(tx: Transaction, call: Call, id: str) -> VoteShowAnswer:
-    return {"vote": _shown(tx, _load(tx, id))}
+def _show(tx: Transaction, call: Call, request: VoteShowRequest) -> VoteShowAnswer:
+    return {"vote": _shown(tx, _load(tx, request["id"]))}
 
 
-def _list(tx: Transaction, call: Call, open: bool = False, limit: int = 0, after: str = "") -> VoteListAnswer:
+def _list(tx: Transaction, call: Call, request: VoteListRequest) -> VoteListAnswer:
     """The open votes, then the others; each the newest first. One past its deadline counts as lapsed."""
 
     def running(rows: list[tuple[str, Vote]]) -> list[tuple[str, Vote]]:
         return [row for row in rows if not _over(tx, row[1])]
 
-    sections: list[Section] = [(paging.INDEX, records.OPEN_VOTES, running if open else None)]
-    if not open:
+    sections: list[Section] = [(paging.INDEX, records.OPEN_VOTES, running if request["open"] else None)]
+    if not request["open"]:
         sections.append((paging.INDEX, records.CLOSED_VOTES, None))
-    page = paging.read(tx, sections, paging.check_limit(limit, MAX_LISTED), after)
+    page = paging.read(tx, sections, paging.check_limit(request["limit"], MAX_LISTED), request["after"])
     return {"votes": [_shown(tx, vote) for vote in page.records], "more": page.more, "cursor": page.cursor}
 
 

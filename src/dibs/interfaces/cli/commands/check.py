@@ -13,7 +13,7 @@ from dibs.client import catalogue
 from dibs.errors import NO, YES, Busy, Invalid, Unavailable
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
-from dibs.interfaces.cli.commands.verify import progress
+from dibs.interfaces.cli.commands.verify import ReportDoor
 from dibs.interfaces.cli.dispatch import answer, finish, read
 from dibs.interfaces.cli.render import guards
 from dibs.machine import clock
@@ -63,14 +63,21 @@ def run(words: Words) -> int:
     return code
 
 
+class _CheckDoor(ReportDoor):
+    """The door of `dibs check`, which tries the guards."""
+
+    __slots__ = ()
+
+    def prove_guards(self, session: Session) -> list[dict[str, Any]]:
+        from dibs.interfaces.cli.doctor import guards as proof
+
+        return list(proof.proofs(session))
+
+
 def _look(words: Words) -> tuple[Session, dict[str, Any]]:
     """Look once, by the configuration of this moment."""
-    from dibs.interfaces.cli.doctor import guards as proof
-
     operation = catalogue.operation("check")
-    session, call, values = read(operation, words)
-    session.prove_guards = proof.proofs
-    session.progress = None if words.json else progress()
+    session, call, values = read(operation, words, _CheckDoor)
     found = session.answer(operation, call, values)
     if words.fields.get("junit"):
         from dibs.audit import build, junit

@@ -15,7 +15,7 @@ from dibs.client import catalogue
 from dibs.client.session import Session
 from dibs.errors import NO, YES, Invalid, Unavailable
 from dibs.interfaces.cli.command import Command
-from dibs.interfaces.cli.commands.verify import progress
+from dibs.interfaces.cli.commands.verify import ReportDoor
 from dibs.interfaces.cli.dispatch import answer
 from dibs.operations.core.declare import Field
 from dibs.stores import opening
@@ -43,7 +43,8 @@ FIELDS = (
 def run(words: Words) -> int:
     """Exit 0 if all is well, 1 with what is wrong if not."""
     given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
-    session = Session(os.getcwd(), given, timeout=3.0, short_lived=True, missing="leave")
+    door = ReportDoor(quiet=words.json)
+    session = Session(os.getcwd(), given, timeout=3.0, short_lived=True, missing="leave", door=door)
     if words.fields.get("recover"):
         return _recover(session, words)
     if words.fields.get("dry_run") and not words.fields.get("fix"):
@@ -53,7 +54,6 @@ def run(words: Words) -> int:
         if words.json:
             answer("doctor", {"mended": mended}, as_json=True, ok=True)
         return YES
-    session.progress = None if words.json else progress()
     checks = _examined(session, words)
     for check in checks if not words.json else ():
         _say(check)

@@ -8,7 +8,7 @@ from dibs.client import catalogue
 from dibs.errors import YES
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
-from dibs.interfaces.cli.commands.verify import progress
+from dibs.interfaces.cli.commands.verify import ReportDoor
 from dibs.interfaces.cli.dispatch import finish, read
 from dibs.interfaces.cli.render import resource_map
 from dibs.operations.core.declare import Field
@@ -24,8 +24,7 @@ MAX_ROWS = 40  # of the table, unless the caller says what is wanted: more are f
 def run(words: Words) -> int:
     """Show the map."""
     operation = catalogue.operation("map")
-    session, call, values = read(operation, words)
-    session.progress = None if words.json else progress()
+    session, call, values = read(operation, words, ReportDoor)
     picture = words.fields.get("svg", "")
     plain = not words.json and not picture
     if not words.json and not any(values.get(name) for name in ("depth", "rows", "limit", "after")):

@@ -6,7 +6,7 @@ from dibs.client import catalogue
 from dibs.errors import YES
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
-from dibs.interfaces.cli.commands.verify import progress
+from dibs.interfaces.cli.commands.verify import ReportDoor
 from dibs.interfaces.cli.dispatch import finish, read
 from dibs.interfaces.cli.render import statistics
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 def run(words: Words) -> int:
     """Show the figures."""
     operation = catalogue.operation("stats")
-    session, call, values = read(operation, words)
-    session.progress = None if words.json else progress()
+    session, call, values = read(operation, words, ReportDoor)
     found = session.answer(operation, call, values)
     if words.json:
         return finish(operation, found, words)

@@ -26,6 +26,7 @@ FIELDS = (
     Field("dry_run", "flag", "only show what would be done", default=False),
     Field("yes", "flag", "do not ask", default=False),
 )
+UNASKED = "nothing was changed yet; the same with `--yes` does it"
 
 
 def run(words: Words) -> int:
@@ -105,11 +106,12 @@ def _preview(words: Words, shown: dict[str, Any], *, code: int) -> int:
 
 def _agreed(words: Words, shown: dict[str, Any]) -> bool:
     """Show it, and ask the person at the terminal; without a terminal the answer is no."""
-    _preview(words, shown, code=NO)
     if words.json:
+        _preview(words, {**shown, "notes": [*shown["notes"], UNASKED]}, code=NO)
         return False
+    _preview(words, shown, code=NO)
     if not (terminal.is_terminal() and sys.stdin.isatty()):
-        terminal.complain("nothing was changed yet; the same with `--yes` does it")
+        terminal.complain(UNASKED)
         return False
     sys.stdout.write("undo this? [y/N] ")
     sys.stdout.flush()

@@ -8,14 +8,16 @@ from dibs.client import catalogue
 from dibs.errors import NO, YES, Invalid
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import finish, read
+from dibs.interfaces.session_hooks import CommandDoor
+from dibs.machine import clock
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.parse import Words
     from dibs.verify.answers import VerifyAnswer
+
+PROGRESS_AFTER_MS = 1_000
 
 
 def run(words: Words) -> int:
@@ -26,8 +28,7 @@ def run(words: Words) -> int:
         if words.json:
             return finish(operation, {**found}, words)
         return _say(found)
-    session, call, values = read(operation, words)
-    session.progress = None if words.json else progress()
+    session, call, values = read(operation, words, ReportDoor)
     found = session.answer(operation, call, values)
     if words.json:
         return finish(operation, found, words)
@@ -52,7 +53,7 @@ def _archives(words: Words) -> VerifyAnswer:
         if not paths:
             raise Invalid(f"archive: there is no archive (*.jsonl.gz) in {given}", field="archive")
     head = head_of(words.fields.get("head", ""))
-    return verify_archives(paths, head, None if words.json else progress()).as_json()
+    return verify_archives(paths, head, ReportDoor(quiet=words.json).show_progress).as_json()
 
 
 def _say(found: VerifyAnswer) -> int:
@@ -62,22 +63,21 @@ def _say(found: VerifyAnswer) -> int:
     return NO if found["found"] else YES
 
 
-def progress() -> Any:
-    """Says how far it is, on a terminal, when it takes over a second."""
-    if not sys.stderr.isatty():
-        return None
-    import time
+class ReportDoor(CommandDoor):
+    """The door of a command that reads the log: it says how far it is, on a terminal, when it takes over a second."""
 
-    started = time.monotonic()
+    __slots__ = ("_began",)
 
-    def say(done: int, total: int) -> None:
-        if time.monotonic() - started > 1:
+    def __init__(self, *, quiet: bool) -> None:
+        super().__init__(quiet=quiet)
+        self._began = clock.since_boot()
+
+    def show_progress(self, done: int, total: int) -> None:
+        if not self.quiet and sys.stderr.isatty() and clock.since_boot() - self._began > PROGRESS_AFTER_MS:
             sys.stderr.write(f"\rverifying {done} of {total} events")
             if done >= total:
                 sys.stderr.write("\r\033[K")
             sys.stderr.flush()
-
-    return say
 
 
 COMMAND = Command(
