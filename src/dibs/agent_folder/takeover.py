@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.agent_folder.files import Mark
     from dibs.agent_folder.scripts import Registrar
+    from dibs.operations.tasks.registries import TaskStanding
 
     Report = dict[str, list[dict[str, Any]]]
 
@@ -56,7 +57,7 @@ def _is_clear(states: list[str], task: str, report: Report) -> bool:
     return not message
 
 
-def _claimed(desk: Registrar, task: str, found: dict[str, Any], report: Report, *, dry: bool) -> None:
+def _claimed(desk: Registrar, task: str, found: TaskStanding, report: Report, *, dry: bool) -> None:
     """One claimed file: into the record, or back to scoped, or named as a conflict."""
     mark = desk.registry.mark(task)
     if mark is None:
