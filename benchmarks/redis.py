@@ -40,7 +40,7 @@ from dibs.canonical import Canonical
 from dibs.client.session import Session
 from dibs.errors import DibsError
 from dibs.operations.core.call import Call
-from dibs.stores import local_server
+from dibs.stores.redis import local_server, server_start
 from dibs.stores.redis.store import RedisStore
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _server(bench: Bench, url: str) -> Iterator[int]:
     """A new server, started as by `dibs up`; workspaces made meanwhile are on it."""
     local = bench.sub(f"redis-{'unix' if url.startswith('unix') else 'loopback'}")
     before = os.environ.get("DIBS_STORE")
-    process: int = local_server.start(local, url, "everysec")["pid"]
+    process: int = server_start.start(local, url, "everysec")["pid"]
     os.environ["DIBS_STORE"] = url
     try:
         yield process

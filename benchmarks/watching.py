@@ -21,8 +21,8 @@ import dibs
 from benchmarks.figures import AT_MOST, Row, Target, median
 from dibs.client.session import Session
 from dibs.interfaces.session_hooks import ProgramDoor
+from dibs.interfaces.top.action_thread import ActionThread
 from dibs.interfaces.top.app import Changed, Top
-from dibs.interfaces.top.desk import ActionThread
 from dibs.interfaces.top.picture import frame
 from dibs.interfaces.top.reader import Asker, FeedReader
 from dibs.interfaces.top.state import FleetState

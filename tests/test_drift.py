@@ -51,7 +51,7 @@ def test_a_body_takes_the_request_that_is_made_of_its_declared_fields(operation:
     _, _, *rest = inspect.signature(operation.body).parameters.values()
     taken = [(one.name, one.annotation) for one in rest if one.default is one.empty]
     assert taken == ([("request", requests.name_of(operation))] if operation.fields else [])
-    for part, place in ((operation.asks, 2), (operation.ahead, 1)):
+    for part, place in ((operation.required_rank, 2), (operation.ahead, 1)):
         assert part is None or list(inspect.signature(part).parameters)[place:] == ["request"]
 
 

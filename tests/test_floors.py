@@ -16,6 +16,7 @@ import pytest
 
 from dibs.guards.start import build
 from dibs.operations.core import index
+from dibs.stores import ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +79,8 @@ COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a 
 # What goes up all the same: (module, what it imports). Each is a debt.
 UPWARD = {
     ("dibs.client.catalogue", COMPUTED),
+    ("dibs.stores.opening", COMPUTED),  # of the table of engines: tests/stores/test_new_engine.py opens each
+    ("dibs.stores.engines", COMPUTED),  # the same
     ("dibs.shell.programs", COMPUTED),  # of its own folder: tests/shell/test_programs.py calls them all
 }
 
@@ -223,7 +226,7 @@ def test_a_stray_import_is_found(module: str, source: str) -> None:
         ),
         ("dibs.operations.claims.grants", "from dibs import errors, jsontext\nfrom dibs.operations import overlap"),
         ("dibs.verify.checker", "from dibs.stores.seam import link_of"),
-        ("dibs.testing.memory", "from dibs.stores.seam import Engine\nfrom dibs.testing import conformance"),
+        ("dibs.testing.memory", "from dibs.stores.seam import BaseStore\nfrom dibs.testing import conformance"),
         ("dibs.interfaces.cli", "from dibs import __version__\nfrom dibs.operations import claims\nprint()"),
     ],
 )
@@ -231,12 +234,6 @@ def test_an_import_that_goes_down_is_allowed(module: str, source: str) -> None:
     assert strays(source, module) == []
 
 
-# Who may know that there are several engines: what opens a store by its URL, and what starts, inspects and replaces a
-# Redis server on this machine. Everybody else has the seam.
-OPENERS = frozenset((
-    "dibs.stores.opening", "dibs.audit.store_checks", "dibs.stores.local_server",
-    "dibs.stores.autostart", "dibs.client.sqlite_fallback", "dibs.interfaces.cli.commands.up",
-))  # fmt: skip
 BELOW = (
     "stores",
     "testing",
@@ -245,18 +242,21 @@ BELOW = (
     "jsontext",
     "demo",
 )  # rooms that are not above the seam, or play with an engine
-ENGINES = ("redis", "sqlite", "move.redis_side", "move.sqlite_side")  # below dibs.stores
-BORROWED = {"dibs.agent_folder.scripts": ("dibs.stores.sqlite.gate.Gate",)}  # its file lock, for a file of its own
-QUESTIONS = frozenset(("is_redis", "sqlite_path", "redis_store", "SqliteStore", "RedisStore"))
+BORROWED = {
+    "dibs.agent_folder.scripts": ("dibs.stores.sqlite.gate.Gate",),  # its file lock, for a file of its own
+    # It sends operations to the server that has the store: the half of that engine that is above the seam.
+    "dibs.client.far_link": ("dibs.stores.far.connection.Lost", "dibs.stores.far.store.FarStore"),
+}
+QUESTIONS = frozenset(("SqliteStore", "RedisStore"))
 
 
 def engine_questions(source: str, module: str) -> list[str]:
     """Where a source above the seam names an engine, or asks which one it talks to."""
-    if module.split(".")[1:2] == [] or module.split(".")[1] in BELOW or module in OPENERS:
+    if module.split(".")[1:2] == [] or module.split(".")[1] in BELOW:
         return []
     found = []
     for line, name in imports(source, module):
-        engine = any(f"{name}.".startswith(f"dibs.stores.{one}.") for one in ENGINES)
+        engine = any(f"{name}.".startswith(f"dibs.stores.{folder}.") for folder in ENGINES.values())
         if engine and name not in BORROWED.get(module, ()):
             found.append(f"{module}:{line} imports {name}")
     asked = any(word in source for word in ("getattr(", "hasattr(", "isinstance(")) and "store" in source
@@ -283,7 +283,6 @@ def engine_questions(source: str, module: str) -> list[str]:
 def test_nothing_above_the_seam_asks_which_engine_it_talks_to() -> None:
     found = [line for path, module, _ in _sources() for line in engine_questions(path.read_text(), module)]
     assert not found, "\n".join(found)
-    assert {module for _, module, _ in _sources()} >= OPENERS, "an opener that is gone needs no permission"
 
 
 @pytest.mark.parametrize(
@@ -292,7 +291,7 @@ def test_nothing_above_the_seam_asks_which_engine_it_talks_to() -> None:
         "from dibs.stores.redis.store import RedisStore",
         "def late():\n    from dibs.stores import sqlite",
         "from dibs.stores.redis.wire import open_wire",
-        "if stores.is_redis(url): pass",
+        "def late():\n    from dibs.stores.redis import local_server",
         "assert isinstance(session.store, object)",
         "seconds = getattr(store, 'follow', 0.2)",
         "if store.describe()['engine'] == 'sqlite': pass",

@@ -106,11 +106,11 @@ def roles() -> str:
     for operation in catalogue.every():
         cells = []
         for rank in ranks:
-            whole = RANKS[rank] >= RANKS[operation.others or operation.may]
-            cells.append("yes" if whole else "in part" if RANKS[rank] >= RANKS[operation.may] else "")
+            whole = RANKS[rank] >= RANKS[operation.max_rank or operation.rank]
+            cells.append("yes" if whole else "in part" if RANKS[rank] >= RANKS[operation.rank] else "")
         lines.append(f"| `{operation.name}` | {' | '.join(cells)} |\n".replace("|  |", "| |").replace("|  |", "| |"))
-        if operation.asks is not None:
-            said = " ".join((operation.asks.__doc__ or "").split())
+        if operation.required_rank is not None:
+            said = " ".join((operation.required_rank.__doc__ or "").split())
             notes.append(f"- `{operation.name}`: {said[:1].lower()}{said[1:]}\n")
     others = [(act, RANKS[least]) for act, least in sorted(ACTS.items()) if act not in index_.FILES]
     acts = [f"| `{act}` |{' |' * least}{' yes |' * (len(ranks) - least)}\n" for act, least in others]

@@ -464,7 +464,7 @@ def test_a_machine_without_a_server_says_so_in_its_row(tmp_path: Path, monkeypat
         message = "nothing could be started"
         raise Unavailable(message)
 
-    monkeypatch.setattr("dibs.stores.local_server.start", none)
+    monkeypatch.setattr("dibs.stores.redis.server_start.start", none)
     with Bench(str(tmp_path), quick=True) as bench:
         (row,) = redis.measure(bench, None, 1.0)
     assert (row.name, row.value, row.note) == (redis.PAIR, None, "no server: nothing could be started")

@@ -113,10 +113,10 @@ def test_jobs_do_not_run_under_the_name_of_the_request_that_left_them(session: S
     for some in (tasks[:RECORDS_PER_STEP], tasks[RECORDS_PER_STEP:]):
         session.run(session.operation("batch add"), session.identify("ann"), {"tasks": some})
     call = session.identify("ann")
-    call.via = "c" * 32, 1, True
+    call.exchange = "c" * 32, 1, True
     answer = Driver(session.operation("task cancel"), call, {"id": "p"}).run(session, StoreLink())
     assert answer["count"] == len(tasks)
-    assert call.via == ("c" * 32, 1, True)
+    assert call.exchange == ("c" * 32, 1, True)
 
 
 def test_a_single_decision_that_finds_the_database_replaced_is_decided_in_the_new_one(tmp_path: Path) -> None:

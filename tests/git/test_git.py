@@ -63,7 +63,7 @@ def test_the_blobs_of_more_files_than_a_command_line_takes_are_found(repo: Repo)
 
 
 def test_of_the_files_that_git_brings_back_only_the_first_are_looked_up(repo: Repo) -> None:
-    look = git_scope.Look(cast("Session", None))
+    look = git_scope.GitFootprint(cast("Session", None))
     look.top = repo.top
     look.undo(["a.py", *map(str, range(git_scope.MAX_FILES_NAMED))], "HEAD", "none")
     look.undo(["more"], "", "none")

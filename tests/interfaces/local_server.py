@@ -16,7 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dibs.stores import autostart
+from dibs.machine.file_mutex import FileMutex
+from dibs.stores.redis import autostart
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.wire import ConnectionLost, ServerError
 from tests.interfaces.repository import is_gone
@@ -115,7 +116,7 @@ def end_server(local: Path) -> None:
     folder = local / autostart.FOLDER
     if not folder.exists():
         return
-    with autostart.FileMutex(str(local), timeout_s=LIMIT_S) as mutex:
+    with FileMutex(str(local / autostart.START_MUTEX), LIMIT_S) as mutex:
         assert mutex.mine
         (folder / autostart.STOPPED).touch()
         with contextlib.suppress(OSError, ValueError):

@@ -9,7 +9,8 @@ from typing import Any
 from dibs.client import store_move
 from dibs.client.session import Session
 from dibs.stores import opening
-from dibs.stores.move import redis_side, sqlite_side
+from dibs.stores.redis import move_side as redis_side
+from dibs.stores.sqlite import move_side as sqlite_side
 
 # Every step that changes something, in their order: on the old side, on the new side, beside them.
 STEPS = ("note", "freeze", "stage", "fill", "complete", "give_up", "publish", "pin", "forget", "retire")

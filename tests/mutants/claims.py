@@ -162,8 +162,8 @@ ROWS = (
     ("grants.claim", "drop call _refuse_tasks", f"{TAKING}::test_a_task_is_not_claimed_by_its_name"),
     ("_ends_with_commit", "drop operand plain",
      f"{SPEECH}::test_what_is_kept_on_purpose_or_is_no_file_stays"),
-    ("_ends_with_commit", "drop operand inside", f"{SPEECH}::test_a_persons_and_a_scripts_claim_stays"),
-    ("grants.claim", "never if inside", f"{SPEECH}::test_a_file_of_ones_own_subagent_is_not_granted_in_the_shell"),
+    ("_ends_with_commit", "drop operand shell_owner", f"{SPEECH}::test_a_persons_and_a_scripts_claim_stays"),
+    ("grants.claim", "never if shell_owner", f"{SPEECH}::test_a_file_of_ones_own_subagent_is_not_granted_in_the_shell"),
     ("tokens._confirm", "drop operand #3 beneath if token",
      "tests/operations/claims/test_claims.py::test_confirm_says_no_to_an_agent_that_is_not_of_the_holders_family"),
 )  # fmt: skip

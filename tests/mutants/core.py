@@ -22,7 +22,7 @@ ROWS = (
      "tests/operations/core/test_authority.py::test_a_task_is_called_off_by_who_added_it_or_has_it"),
     ("authority.refusal", "replace call any -> bool($1.2)",
      "tests/operations/core/test_authority.py::test_a_task_is_called_off_by_who_added_it_or_has_it"),
-    ("comes_from_agent", "drop operand inside",
+    ("comes_from_agent", "drop operand shell_owner",
      "tests/operations/agents/test_speech.py::test_a_commands_words_are_judged_by_the_same_rule"),
     ("comes_from_agent", "never boolop is_program",
      "tests/operations/core/test_authority.py::test_an_agent_without_a_role_is_an_agent_and_a_caller_without_a_client_above_is_a_person"),

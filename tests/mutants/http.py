@@ -25,7 +25,7 @@ ROWS = (
     ("Requests._once", "drop assign hide", NO_PLACE),
     ("wait_loop.run", "drop call _give_up",
      f"{REQUESTS}::test_a_wait_whose_credential_is_revoked_is_refused_and_leaves_the_queue"),
-    ("caller_of", "replace attribute may -> 'viewer'",
+    ("caller_of", "replace attribute rank -> 'viewer'",
      f"{ACCESS}::test_a_role_may_call_what_the_declaration_gives_it_and_nothing_else[restore-worker]"),
     # credentials
     ("_rank_refusal", "always if _only_reads",
@@ -65,7 +65,7 @@ ROWS = (
      f"{REQUESTS}::test_the_files_of_a_claim_are_looked_at_by_a_thread_not_by_the_loop"),
     ("is_single_decision", "never if QUICK_ITEMS",
      f"{REQUESTS}::test_a_claim_of_thousands_of_paths_is_refused_at_once_and_no_other_caller_waits_for_it"),
-    ("_make_known", "always if typed",
+    ("_make_known", "always if from_shell",
      "tests/interfaces/mcp/test_far.py::test_the_credential_says_whose_a_call_is_that_names_nobody"),
     ("Operations.__call__", "never if POST", NO_EFFECT),
     ("Operations.__call__", "drop call check_type", f"{ACCESS}::test_anything_but_json_is_refused"),

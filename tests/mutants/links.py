@@ -31,15 +31,15 @@ ROWS = (
     # who may ask, and what a line may say
     ("SocketPort.start", "replace constant beneath call umask -> 73", f"{NEAR}::test_the_socket_is_for_its_user_alone"),
     ("received", "never operand #1 beneath if _composed", LINES),
-    ("StoreHalf.read", "never if _store_named", LINES),
+    ("RequestDecider.read", "never if _store_named", LINES),
     ("socket_of", "always operand build", f"{NEAR}::test_a_left_over_file_and_another_build_are_passed_by"),
     # far callers
     ("_make_known", "drop assign containing attribute credential",
      f"{FAR}::test_an_agents_credential_speaks_for_that_agent_and_its_subagents_alone"),
     ("_private_text", "drop operand st_mode", f"{FAR}::test_a_credential_comes_from_a_private_file_alone"),
-    ("far_connection.parse", "never if LOOPBACK",
+    ("far.connection.parse", "never if LOOPBACK",
      f"{FAR}::test_http_is_for_loopback_alone_and_no_credential_stands_in_a_url"),
-    ("_far", "drop call write_pin", f"{FAR}::test_another_store_than_the_pinned_server_is_refused"),
+    ("opening.open_store", "drop call write_pin", f"{FAR}::test_another_store_than_the_pinned_server_is_refused"),
     ("_check_presence", "never compare has_gone",
      f"{SERVED}::test_a_server_that_was_stopped_does_nothing_for_far_callers_who_have_given_up"),
     ("wait_loop._wait_for", "always unaryop beneath boolop since_boot",

@@ -24,7 +24,7 @@ ROWS = (
     # what declares nothing
     ("Operation.__init__", "always ifexp NEAR", SILENT),
     ("unsendable", "never ifexp NEAR", SILENT),
-    ("StoreHalf.read", "replace call unsendable -> ''", f"{BARRED}[agent]"),
+    ("RequestDecider.read", "replace call unsendable -> ''", f"{BARRED}[agent]"),
     ("entry._write", "drop operand _sender_refusal", f"{BARRED}[agent]"),
     ("_read_refusal", "drop operand _sender_refusal", f"{BARRED}[machine]"),
     ("_only_reads", "replace assign of -> $0.0 = $1.1.role",
@@ -59,7 +59,7 @@ ROWS = (
     ("lander._mine", "drop operand related",
      f"{LINK}::test_a_deploy_and_a_landing_are_ended_by_their_own_agents_alone"),
     ("_make_known", "drop assign client", HERE),
-    ("FarHalf.run", "replace call _check_process -> str($2)", HERE),
+    ("RemoteEndpoint.run", "replace call _check_process -> str($2)", HERE),
     ("_make_known", "drop assign beneath if is_end_of", HERE),
     # reports
     ("changes.tell", "drop call _bind", REPORT),
@@ -86,7 +86,7 @@ ROWS = (
     ("deploy_guard.resource_of", "never if isprintable", f"{LINK}::test_a_target_is_one_line"),
     # files of the server
     ("restores._restorable", "drop operand place_of", REPORT),
-    ("FarHalf.answer", "drop operand writes", FORGED),
+    ("RemoteEndpoint.answer", "drop operand writes", FORGED),
     ("_check_path", "drop operand git", f"{RESTORE}[.GIT/hooks/pre-commit]"),
     ("restores._restore", "replace name _check_path #2 -> str", f"{RESTORE}[way/pre-commit]"),
     ("_is_channel", "always operand isascii isalnum", f"{LINK}::test_a_name_to_be_woken_by_is_no_path[..]"),

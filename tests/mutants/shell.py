@@ -31,7 +31,7 @@ ROWS = (
      f"{COMMANDS}::test_a_path_claimed_before_it_exists_is_a_file_if_it_is_named_like_one"),
     ("_files_of", "drop assign +",
      f"{COMMANDS}::test_who_runs_what_takes_no_names_is_told_to_wait_and_not_to_write_names_out"),
-    ("Look.undo", "replace subscript MAX_FILES_NAMED -> $0",
+    ("GitFootprint.undo", "replace subscript MAX_FILES_NAMED -> $0",
      "tests/git/test_git.py::test_of_the_files_that_git_brings_back_only_the_first_are_looked_up"),
     ("CommandInterpreter.command", "drop assign opened",
      "tests/shell/test_shell_kinds.py::test_a_command_that_may_write_more_than_it_names_is_open"),

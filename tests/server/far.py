@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from dibs.errors import DibsError, Invalid
 from dibs.server import identity
-from dibs.server.far_half import FarHalf
 from dibs.server.host import Host
+from dibs.server.remote_endpoint import RemoteEndpoint
 from dibs.workspace import location
 from tests.scratch import Shell
 
@@ -72,7 +72,7 @@ class FarServer:
         self.host = Host(location.find(str(folder), None))
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
-        self.http.half = FarHalf(self.host)  # type: ignore[attr-defined]
+        self.http.half = RemoteEndpoint(self.host)  # type: ignore[attr-defined]
         self.http.fate = lambda *_: None  # type: ignore[attr-defined]
         if context is not None:
             self.http.socket = context.wrap_socket(self.http.socket, server_side=True)

@@ -20,7 +20,7 @@ from dibs.machine import processes
 from dibs.operations.core.call import process_name
 from dibs.operations.core.declare import Field
 from dibs.server import identity
-from dibs.server.far_half import FarHalf
+from dibs.server.remote_endpoint import RemoteEndpoint
 from tests.scratch import DIBS, Shell
 from tests.server.far import Far, far
 from tests.waiting import LIMIT_S, until
@@ -293,7 +293,10 @@ def _usual(field: Field) -> Any:
 
 
 def test_what_is_for_the_servers_machine_alone_is_not_asked_from_afar(apart: Far) -> None:
-    half, person = FarHalf(apart.server.host), identity.of_token(apart.server.host, apart.token("--person", "me"))
+    half, person = (
+        RemoteEndpoint(apart.server.host),
+        identity.of_token(apart.server.host, apart.token("--person", "me")),
+    )
     for name in ("void", "recovered", "store move", "store moved", "store fallback", "archive drop", "log prune"):
         usual = {field.name: _usual(field) for field in catalogue.operation(name).fields}
         answer = half.run(person, {"op": name, "call": {"agent": "me"}, "fields": usual})
@@ -308,7 +311,10 @@ def test_what_is_for_the_servers_machine_alone_is_not_asked_from_afar(apart: Far
 
 
 def test_what_a_far_caller_says_of_the_servers_own_processes_is_not_believed(apart: Far) -> None:
-    half, laptop = FarHalf(apart.server.host), identity.of_token(apart.server.host, apart.token("--machine", "other"))
+    half, laptop = (
+        RemoteEndpoint(apart.server.host),
+        identity.of_token(apart.server.host, apart.token("--machine", "other")),
+    )
     mine, theirs = processes.this(), ["their-host", "boot", "0", 7, 7]
     with dibs.open(str(apart.home.folder), agent="near") as near:
         near.claim("a.txt")
@@ -362,7 +368,10 @@ def test_doctor_looks_at_the_callers_own_machine_and_asks_whether_the_server_ans
 
 
 def test_what_a_far_caller_says_of_a_door_s_facts_is_held_to_its_form(apart: Far) -> None:
-    half, person = FarHalf(apart.server.host), identity.of_token(apart.server.host, apart.token("--person", "me"))
+    half, person = (
+        RemoteEndpoint(apart.server.host),
+        identity.of_token(apart.server.host, apart.token("--person", "me")),
+    )
     half.run(person, {"op": "run start", "call": {"agent": "me"}, "fields": {"operation": "x"}})
     half.run(person, {"op": "claim", "call": {"agent": "ann"}, "fields": {"resources": [["file", "a"]]}})
     force = {"resources": [["file", "a"]], "force": True, "why": "x"}

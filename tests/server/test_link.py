@@ -13,7 +13,7 @@ import pytest
 from dibs.canonical import Canonical
 from dibs.operations.core.call import Call, process_name
 from dibs.operations.messages.records import get_mailbox
-from dibs.server.store_half import StoreHalf
+from dibs.server.request_decider import RequestDecider
 from tests.server.link import ELSEWHERE, Link, process
 
 FILE = {"resources": [["file", "a.py"]]}
@@ -391,6 +391,6 @@ def test_a_name_stops_to_be_listened_for_by_a_credential_that_counts(link: Link)
 
 
 def test_a_caller_at_the_socket_is_this_machine_s_user(link: Link) -> None:
-    request = StoreHalf(link.web.host).read("wake", {}, {"channel": "x"})
+    request = RequestDecider(link.web.host).read("wake", {}, {"channel": "x"})
     assert (request.call.sender, request.call.barred, request.call.place) == ("socket", "", "")
     assert json.dumps(request.fields) == '{"channel": "x"}'

@@ -20,7 +20,7 @@ import pytest
 
 import dibs
 from dibs.client import adaptive_link
-from dibs.client.adaptive_link import CrowdLink
+from dibs.client.adaptive_link import AdaptiveLink
 from dibs.client.driver import StoreLink
 from dibs.client.server_link import SocketLink
 from dibs.client.session import Session
@@ -289,7 +289,7 @@ def test_the_socket_is_for_its_user_alone(shell: Shell) -> None:
     assert not (shell.folder / ".dibs/local/serve.sock").exists()
 
 
-def goes_through(link: CrowdLink) -> bool:
+def goes_through(link: AdaptiveLink) -> bool:
     return link._through
 
 
@@ -299,7 +299,7 @@ def test_a_program_alone_stays_at_the_store_and_goes_to_the_server_in_a_crowd(
     monkeypatch.setattr(adaptive_link, "CROWDED", 1)  # where nothing has to reach a disk, few meet at the gate
     with serving(shell.folder), dibs.open(str(shell.folder), agent="ann") as ann:
         link = ann.session.link
-        assert isinstance(link, CrowdLink)
+        assert isinstance(link, AdaptiveLink)
         for _ in range(40):
             ann.claim("a.txt").release()
         assert not goes_through(link)

@@ -16,8 +16,8 @@ import pytest
 from dibs import jsontext
 from dibs.client import wire
 from dibs.operations.core.declare import SOCKET
-from dibs.server.far_half import FarHalf
 from dibs.server.identity import Identity
+from dibs.server.remote_endpoint import RemoteEndpoint
 from dibs.server.socket_port import SocketPort
 from tests.simulation.traces import on_sqlite, same
 from tests.simulation.world import World
@@ -100,7 +100,7 @@ def by_http() -> Iterator[Callable[[Sent], None]]:
     ends: list[Callable[[], None]] = []
 
     def attach(world: Sent) -> None:
-        half = FarHalf(Stand(world))  # type: ignore[arg-type]
+        half = RemoteEndpoint(Stand(world))  # type: ignore[arg-type]
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"

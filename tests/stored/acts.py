@@ -92,7 +92,7 @@ def credentials(stage: Stage) -> None:
 
 def from_afar(stage: Stage, credential: tuple[str, str]) -> Call:
     """A call of an agent on another machine, by that machine's credential."""
-    call = Call(stage.policy, agent="far-off", how="credential", credential=credential)
+    call = Call(stage.policy, agent="far-off", identified_by="credential", credential=credential)
     call.client, call.here, call.sender = ["box-host", "boot", "ns", 5, 1], "box-host", BY_MACHINE
     return call
 
@@ -128,14 +128,14 @@ def requests(stage: Stage) -> None:
     stage.claim("ann", "repeated.py", client=10, request="ann-1")
     served(stage, through_server(stage), CLAIM, resources=[resource("through.py")])
     client = stage.process(10)
-    call = Call(stage.policy, agent="ann", client=client, ancestors=[client], typed=True, session="ann")
+    call = Call(stage.policy, agent="ann", client=client, ancestors=[client], from_shell=True, session="ann")
     assert served(stage, call, CLAIM, resources=[resource("typed.py")])["ends"] == "commit"
 
 
 def through_server(stage: Stage) -> Call:
     """The third request of a server's connection."""
     call = Call(stage.policy, agent="bob", fallback=PERSON)
-    call.via = ("connection-1", 3, False)
+    call.exchange = ("connection-1", 3, False)
     return call
 
 

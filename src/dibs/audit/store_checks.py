@@ -6,7 +6,8 @@ For `dibs doctor`. The engine's checks are in the engine (`store.check()`).
 from __future__ import annotations
 
 from dibs.errors import DibsError
-from dibs.stores import local_server, opening
+from dibs.stores import opening
+from dibs.stores.engines import server_of
 from dibs.stores.seam import ERROR
 
 TYPE_CHECKING = False
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dibs.client.session import Session
+    from dibs.stores.engines import LocalServer
     from dibs.stores.seam import Check
 
 SERVER, DATABASE = "server", "database"  # checks: does the server answer; is the workspace there
@@ -23,27 +25,20 @@ def examine(session: Session) -> Iterator[Check]:
     """Run each check of the store; only one if it cannot be opened or does not answer."""
     local = session.place.local
     url = opening.read_pin(local).url or opening.configured_url(session.config.store)
+    server = server_of(url)
     try:
         store = session.store
     except DibsError as error:
-        name, hint = (SERVER, _hint(local, url)) if opening.is_redis(url) else (DATABASE, "")
-        yield name, False, error.message + hint, ERROR
+        hint = server.hint(local, url) if server else ""
+        yield SERVER if server else DATABASE, False, error.message + hint, ERROR
         return
     for name, ok, message, severity in store.check():
-        more = "" if name != SERVER else _started(local) if ok else _hint(local, url)
+        more = ""
+        if server and name == SERVER:
+            more = _started(server, local) if ok else server.hint(local, url)
         yield name, ok, message + more, severity
 
 
-def _started(local: str) -> str:
-    known = local_server.running(local)
+def _started(server: LocalServer, local: str) -> str:
+    known = server.running(local)
     return f"; started by dibs ({known['how']}), data in {known['folder']}" if known else ""
-
-
-def _hint(local: str, url: str) -> str:
-    """How to start a server that is down, if dibs can."""
-    why = local_server.answers(url) if local_server.place_of(url) is not None else ""
-    if not why or why.startswith(("ERR", "LOADING")):  # a server answers there and refuses
-        return ""
-    if local_server.noted(local):
-        return " dibs started one there before; `dibs up` starts it again."
-    return " `dibs up` starts one here."

@@ -25,7 +25,7 @@ ASKED_EVERY = 64  # requests to the server between two looks
 COMPANY = 96  # requests decided in all, for 64 of one's own, below which nobody else was there
 
 
-class CrowdLink:
+class AdaptiveLink:
     """The store's half of a request, at the store or at the server, whichever is sooner. Threads may share it."""
 
     def __init__(self, local: str) -> None:

@@ -12,7 +12,7 @@ from dibs.client import wire
 from dibs.errors import DibsError
 from dibs.machine import processes
 from dibs.operations.core.query import HERE
-from dibs.stores.far_connection import Lost
+from dibs.stores.far.connection import Lost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
-    from dibs.stores.far_store import FarStore
+    from dibs.stores.far.store import FarStore
 
 
 class FarLink:
@@ -40,15 +40,15 @@ class FarLink:
         line = self._line()
         line[1] += 1
         name, number = line
-        call.via = name, number, True
+        call.exchange = name, number, True
         try:
             answer = store.reach(
                 "POST", "/link/run", lambda attempt: {**message, "via": [name, number, attempt > 0]}, writes=True
             )
         except DibsError:
-            call.via = None
+            call.exchange = None
             raise
-        call.via = None
+        call.exchange = None
         self._idle.append(line)
         return self._told(call, answer)
 
@@ -66,25 +66,25 @@ class FarLink:
         """Does the server answer this query? One that writes files is answered here, from what the server has."""
         if operation.writes or HERE in operation.wants:
             return False
-        return operation.whole and not any(field.kind == "file" for field in operation.fields)
+        return operation.is_query and not any(field.kind == "file" for field in operation.fields)
 
     def recall(self, session: Session, call: Call) -> bool:
         """Take back the request that is under way; False if there is none."""
-        via = call.via
+        via = call.exchange
         if via is None:
             return False
         from copy import copy
 
         fields = {"connection": via[0], "number": via[1], "waiter": call.waiter, "kept": bool(call.request)}
         mine = copy(call)
-        mine.via, mine.request = None, ""
+        mine.exchange, mine.request = None, ""
         store: FarStore = session.store  # type: ignore[assignment]
         try:
             message = {"op": "recall", "call": self._call(mine), "fields": fields}
             store.connection.ask("POST", "/link/run", message)
         except (DibsError, Lost):
             pass  # a claim that nobody knows of ends with its process, or expires
-        call.via = None  # now, not before: it may be interrupted once more
+        call.exchange = None  # now, not before: it may be interrupted once more
         return True
 
     def close(self) -> None:
@@ -103,6 +103,6 @@ class FarLink:
 
     def _told(self, call: Call, answer: Any) -> Any:
         if "who" in answer:
-            call.agent, call.how, call.name = answer["who"]
+            call.agent, call.identified_by, call.name = answer["who"]
         result = call.decided = wire.answer_in(answer)
         return result

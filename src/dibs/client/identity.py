@@ -56,9 +56,9 @@ def identify_local(
         ancestors=[process for process, _ in chain],
         request=request,
         kind=kinds[0] if kinds else "",
-        typed=typed,
+        from_shell=typed,
         session=session,
-        how=how,
+        identified_by=how,
         host=os.uname().nodename,
     )
 

@@ -24,7 +24,7 @@ def carry_on(session: Session, call: Call, outcome: JobsLeft) -> Answer:
     answer: Answer = outcome.answer
     # both belong to the operation that left the jobs
     request, call.request = call.request, ""
-    via, call.via = call.via, None
+    via, call.exchange = call.exchange, None
     told, room = clock.since_boot(), RECORDS_PER_STEP
     try:
         for job in outcome.jobs:
@@ -45,4 +45,4 @@ def carry_on(session: Session, call: Call, outcome: JobsLeft) -> Answer:
                 clock.sleep(PAUSE_S)
         return answer
     finally:
-        call.request, call.via = request, via
+        call.request, call.exchange = request, via

@@ -18,4 +18,4 @@ def may(call: Call, role: str) -> dict[str, bool]:
     """Operation → whether a caller of this role (of `whoami`) may call it."""
     rank = role if role in RANKS else roles.rank_of(call, role)
     every = [*catalogue.every(), *catalogue.queries()]
-    return {one.name: RANKS[rank] >= RANKS[one.may] for one in every if one.may}
+    return {one.name: RANKS[rank] >= RANKS[one.rank] for one in every if one.rank}

@@ -16,7 +16,7 @@ caller reads, waits and is woken at the store itself, under a name of its own. I
 another build, or it does not answer in time, the caller asks the store itself: both decide by the same record, in the
 same transactions, so there is no split.
 
-Far (far_link.py, stores/far_store.py): a server elsewhere, over HTTPS, with a credential. It is asked for everything.
+Far (far_link.py, stores/far/store.py): a server elsewhere, over HTTPS, with a credential. It is asked for everything.
 
 Done once. A request has a name: the connection's id, which the caller makes up, and its number there. The transaction
 that decides keeps its answer under this name (operations/core/exchanges.py). So, whatever happens to the server:
@@ -141,7 +141,7 @@ class SocketLink:
         if len(line) > MAX_LINE:
             self._idle.append(connection)
             return self.direct.attempt(session, operation, call, fields)
-        call.via = connection.id, connection.number, True
+        call.exchange = connection.id, connection.number, True
         sent = clock.since_boot()
         try:
             answer = connection.ask(line)
@@ -152,7 +152,7 @@ class SocketLink:
         except BaseException:  # interrupted: `recall` takes it back
             connection.close()
             raise
-        call.via = None
+        call.exchange = None
         if connection.number != answer.get("n"):  # it is no server of ours
             connection.close()
         else:
@@ -162,7 +162,7 @@ class SocketLink:
             session.ahead = ahead
             clock.hear(ahead)
         if "who" in answer:
-            call.agent, call.how, call.name = answer["who"]
+            call.agent, call.identified_by, call.name = answer["who"]
         result = call.decided = wire.answer_in(answer)
         if isinstance(result, Invalid) and result.fields.get("field") == TOP:  # decided nothing: it is not ours
             self._is_foreign = True
@@ -172,7 +172,7 @@ class SocketLink:
 
     def recall(self, session: Session, call: Call) -> bool:
         """Take back the request that is under way; False if there is none."""
-        via = call.via
+        via = call.exchange
         if via is None:
             return False
         from copy import copy
@@ -181,12 +181,12 @@ class SocketLink:
 
         fields = {"connection": via[0], "number": via[1], "waiter": call.waiter, "kept": bool(call.request)}
         mine = copy(call)
-        mine.via, mine.request = None, ""
+        mine.exchange, mine.request = None, ""
         try:
             Driver(RECALL, mine, fields).run(session, self.direct)
         except DibsError:
             pass
-        call.via = None  # now, not before: it may be interrupted once more
+        call.exchange = None  # now, not before: it may be interrupted once more
         return True
 
     def is_near(self) -> bool:
@@ -227,13 +227,13 @@ class SocketLink:
         try:
             result = Driver(operation, call, fields).run(session, self.direct)
         except DibsError:
-            call.via = None
+            call.exchange = None
             raise
         except BaseException:
             if call.decided is not None:  # else the server may have decided it: `recall` finds out
-                call.via = None
+                call.exchange = None
             raise
-        call.via = None
+        call.exchange = None
         return result
 
 

@@ -17,6 +17,7 @@ from dibs.client.identity import identify_local
 from dibs.errors import DibsError, Invalid, InvalidSyntax, Moved, Unavailable
 from dibs.machine import caller, clock, processes
 from dibs.operations.core.call import Call, RunCommand
+from dibs.stores import FAR
 from dibs.workspace import config, location
 from dibs.workspace.paths import Paths
 
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 
 
 STORE_TIMEOUT_S = 5.0
-FAR = ("https://", "http://")  # the URL of a store that a server elsewhere has begins with one of these
 
 
 class Door:
@@ -113,7 +113,7 @@ class Session:
 
             launcher.put(self.place)  # a fresh clone, or a removed folder: from now on hooks find dibs quickly
             push_look.begin(self.place)
-            opening.second_copy_path(self.place.local, self.place.shared)
+            opening.restored_pin(self.place.local, self.place.shared)
         elif shared is None and not _is_started_by(f"{self.place.local}/run"):
             from dibs.workspace import launcher
 
@@ -254,7 +254,7 @@ class Session:
         `on_wait` is called at each poll of a wait.
         """
         self.refuse_forked()
-        if operation.whole:
+        if operation.is_query:
             if self.is_far:
                 from dibs.client.far_link import FarLink
 

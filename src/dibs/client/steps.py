@@ -73,12 +73,12 @@ def _pin_contents(session: Session, result: Answer) -> Answer:
 
 def _beliefs(session: Session, call: Call, fields: Fields) -> Fields:
     """What a shell's environment and the agent's memory files make it believe; a program says itself what it is."""
-    if not call.typed:
+    if not call.from_shell:
         return fields
     from dibs.client import env_beliefs, memory_files
 
     env_beliefs.name(call)
-    own = call.how != "--as"
+    own = call.identified_by != "--as"
     return {**fields, **env_beliefs.fields(own=own), "files": memory_files.digests(memory_files.load(session))}
 
 

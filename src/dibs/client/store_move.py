@@ -19,8 +19,9 @@ import os
 from dibs import jsontext
 from dibs.errors import Busy, Invalid, Moved, Unavailable, counted
 from dibs.machine import atomic_write, clock
+from dibs.machine.file_mutex import FileMutex
 from dibs.stores import opening
-from dibs.stores.autostart import FileMutex
+from dibs.stores.engines import database_of, engine_of
 from dibs.stores.move import carry, moved_mark
 from dibs.stores.urls import hidden
 
@@ -44,10 +45,10 @@ def move(
     """Move the workspace to that store; returns what was copied. The session is closed: open another one."""
     local = session.place.local
     pin = opening.read_pin(local)
-    opening.refuse_unknown(to)
+    opening.folder_of(to)  # raises if there is no engine for it
     if not pin.url:
         raise Invalid("this workspace coordinates through no store yet: name it with `store` in .dibs/config.toml")
-    with FileMutex(local, MUTEX_FILE) as mutex:
+    with FileMutex(f"{local}/{MUTEX_FILE}") as mutex:
         if not mutex.mine:
             raise Unavailable("the workspace is being moved by another process; try again in a moment.")
         _finish_former(session)
@@ -152,12 +153,15 @@ def follow(session: Session, error: Moved) -> bool:
     """A process met a moved store: finish the move if it is this machine's; returns whether to open the new store."""
     local = session.place.local
     before = session.store.address
-    with FileMutex(local, MUTEX_FILE, MUTEX_TIMEOUT_S) as mutex:
+    with FileMutex(f"{local}/{MUTEX_FILE}", MUTEX_TIMEOUT_S) as mutex:
         noted = _noted(local)
         if mutex.mine and noted.get("id") == error.moved:
             _finish_former(session)
     pin = opening.read_pin(local)
-    return bool(pin.url) and opening.address_of(local, pin.url) != before
+    if not pin.url:
+        return False
+    database = database_of(pin.url)
+    return before != (pin.url if database is None else database.path_of(local, pin.url))
 
 
 def _finish_former(session: Session) -> None:
@@ -223,8 +227,8 @@ def _sides(session: Session, old: str, new: str, *, replaces: bool) -> tuple[Sid
 
 def side_of(session: Session, url: str, *, replaces: bool = False) -> Side:
     """A store as a move sees it."""
-    timeout = max(session.timeout, 5.0)
-    return opening.open_side(session.place.local, url, session.config.id, timeout, replaces=replaces)
+    place = opening.Opening(session.place.local, url, session.config.id, max(session.timeout, 5.0))
+    return engine_of(url).open_side(place, replaces=replaces)
 
 
 def run_pinned(session: Session, operation: Any, call: Any, fields: dict[str, Any]) -> None:

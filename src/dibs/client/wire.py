@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from dibs.operations.core.declare import Field, Operation
     from dibs.operations.core.policy import Policy
 
-TEXTS = ("agent", "fallback", "request", "kind", "session", "how", "rules")  # of a call
+# Texts of a call: the word that is sent → the attribute.
+TEXTS = {
+    "agent": "agent", "fallback": "fallback", "request": "request", "kind": "kind", "session": "session",
+    "how": "identified_by", "rules": "rules",
+}  # fmt: skip
 MAX_TEXT = 1_000  # letters of each of these
 MAX_NAME = 200  # letters of a machine's id, its boot's and a namespace's
 MAX_PROCESSES = 512  # above one caller
@@ -31,12 +35,12 @@ CONNECTION_DIGITS = 32  # of the name of a connection: nobody hits another's by 
 
 def call_out(call: Call) -> dict[str, Any]:
     """A call as it is sent: what is empty is left out."""
-    found: dict[str, Any] = {name: value for name in TEXTS if (value := getattr(call, name))}
+    found: dict[str, Any] = {word: value for word, name in TEXTS.items() if (value := getattr(call, name))}
     if call.client is not None:
         found["client"] = call.client
     if call.ancestors:
         found["ancestors"] = call.ancestors
-    if call.typed:
+    if call.from_shell:
         found["typed"] = True
     if call.facts:
         found["facts"] = call.facts
@@ -54,14 +58,14 @@ def call_in(policy: Policy, sent: Any, via: Any = None) -> Call:
     call = Call(
         policy, agent=sent.get("agent", ""), fallback=sent.get("fallback", ""), client=sent.get("client"),
         ancestors=sent.get("ancestors", ()), request=sent.get("request", ""), kind=sent.get("kind", ""),
-        typed=sent.get("typed", False), session=sent.get("session", ""), how=sent.get("how", ""),
+        from_shell=sent.get("typed", False), session=sent.get("session", ""), identified_by=sent.get("how", ""),
     )  # fmt: skip
     call.rules = sent.get("rules", "")
     call.facts = sent.get("facts", {})
     if via is not None:
         if not (isinstance(via, list) and len(via) in {2, 3} and _is_connection(via[0]) and _is_number(via[1])):
             raise Invalid("via: the connection and the number of the request", field="via")
-        call.via = via[0], via[1], bool(via[2:] and via[2])
+        call.exchange = via[0], via[1], bool(via[2:] and via[2])
     return call
 
 

@@ -16,13 +16,13 @@ from dibs.guards.gitadvice import IN_A_FILE, OWN_TREE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.effects import GitEffect
-    from dibs.guards.git_scope import Look
+    from dibs.guards.git_scope import GitFootprint
 
 FALSE_WORDS = frozenset({"false", "no", "off", "0", ""})
 WAIT_OR_ASK = "Wait until they have committed, or ask for it (`dibs ask FILE TEXT`)."
 
 
-def look(found: Look, effect: GitEffect) -> None:
+def look(found: GitFootprint, effect: GitEffect) -> None:
     """One command."""
     if not effect.tree:
         return
@@ -43,7 +43,7 @@ def look(found: Look, effect: GitEffect) -> None:
         _sweep(found, effect, paths)
 
 
-def _meant(found: Look, effect: GitEffect, names: list[str]) -> list[str]:
+def _meant(found: GitFootprint, effect: GitEffect, names: list[str]) -> list[str]:
     """The names as git will know them when the command runs; a name that the same line creates may be unknown now."""
     remotes.ask_all(found, effect)
     meant = [found.coming.get(name, name) for name in names]
@@ -53,13 +53,13 @@ def _meant(found: Look, effect: GitEffect, names: list[str]) -> list[str]:
     return meant
 
 
-def _sweep(found: Look, effect: GitEffect, paths: list[str], note: str = "") -> None:
+def _sweep(found: GitFootprint, effect: GitEffect, paths: list[str], note: str = "") -> None:
     if effect.kind not in {"cherry-pick", "revert", "am"} and _stashes_itself(found, effect):
         paths = [*paths, *[change.path for change in git.dirty(found.where, untracked=False)]]
     found.sweep(effect, paths, "change", other=f"{note}{OWN_TREE}")
 
 
-def _stashes_itself(found: Look, effect: GitEffect) -> bool:
+def _stashes_itself(found: GitFootprint, effect: GitEffect) -> bool:
     """Does it stash all uncommitted changes while it works, other agents' included?"""
     if effect.has("autostash"):
         return True
@@ -69,7 +69,7 @@ def _stashes_itself(found: Look, effect: GitEffect) -> bool:
     )
 
 
-def _setting(found: Look, name: str) -> str:
+def _setting(found: GitFootprint, name: str) -> str:
     done = git.ask(found.where, "config", "--get", name, fine=(0, 1, 128))
     return done.out.decode(errors="replace").strip() if done.ok else ""
 
@@ -77,7 +77,7 @@ def _setting(found: Look, name: str) -> str:
 # --- commits from elsewhere
 
 
-def _pull(found: Look, effect: GitEffect) -> None:
+def _pull(found: GitFootprint, effect: GitEffect) -> None:
     """What the followed branch, or the named ones, would bring."""
     follows = git.upstream(found.where)
     remote = effect.remote or (follows.remote if follows else "")
@@ -105,7 +105,7 @@ def _pull(found: Look, effect: GitEffect) -> None:
     _sweep(found, effect, [path for name in names for path in git_commits.merged(found.where, name)], note)
 
 
-def _rebases(found: Look, effect: GitEffect) -> bool:
+def _rebases(found: GitFootprint, effect: GitEffect) -> bool:
     """Does this pull rebase?"""
     if effect.has("no-rebase", "ff-only", "squash", "no-ff"):
         return False
@@ -119,7 +119,7 @@ def _rebases(found: Look, effect: GitEffect) -> bool:
 # --- rewritten commits
 
 
-def _rebase(found: Look, effect: GitEffect) -> None:
+def _rebase(found: GitFootprint, effect: GitEffect) -> None:
     from dibs.guards import heads
 
     remotes.ask_all(found, effect)
@@ -138,7 +138,7 @@ def _rebase(found: Look, effect: GitEffect) -> None:
         found.doubt(effect)
 
 
-def _replay(found: Look, effect: GitEffect, upstream: str, *, onto: str = "", note: str = "") -> None:
+def _replay(found: GitFootprint, effect: GitEffect, upstream: str, *, onto: str = "", note: str = "") -> None:
     """Our commits since `upstream` are rewritten on top of it, or of `onto`."""
     commits = git_commits.between(found.where, upstream)
     base = onto or upstream
@@ -150,7 +150,7 @@ def _replay(found: Look, effect: GitEffect, upstream: str, *, onto: str = "", no
     _sweep(found, effect, [*comes, *git_commits.paths_of(found.where, commits)], note)
 
 
-def _mail(found: Look, effect: GitEffect) -> None:
+def _mail(found: GitFootprint, effect: GitEffect) -> None:
     """The files that patches name."""
     paths: list[str] = []
     for name in effect.refspecs:
@@ -168,7 +168,7 @@ def _mail(found: Look, effect: GitEffect) -> None:
 # --- operations that stopped half-way
 
 
-def _go_on(found: Look, effect: GitEffect) -> None:
+def _go_on(found: GitFootprint, effect: GitEffect) -> None:
     """--continue, --skip, --abort."""
     stopped = git_commits.stopped(found.where, effect.kind)
     if not stopped.running:

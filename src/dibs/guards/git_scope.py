@@ -37,7 +37,7 @@ TAKE_PATHS = frozenset(
 LOCAL_FOLDER = ".dibs/local"  # dibs' own record in the main working tree, which git ignores
 
 
-class Look:
+class GitFootprint:
     """The facts found so far, and the place of the present command."""
 
     __slots__ = (
@@ -408,9 +408,9 @@ def _may(effect: GitEffect) -> str:
     return f"may {takes.get(effect.kind, 'change')}"
 
 
-def look(session: Session, effects: list[GitEffect]) -> Look:
+def look(session: Session, effects: list[GitEffect]) -> GitFootprint:
     """The effects of these commands together."""
-    found = Look(session)
+    found = GitFootprint(session)
     for effect in effects:
         if not found.at(effect) or (effect.unknown and (effect.tree or effect.index)) or found.fails(effect):
             continue
@@ -421,7 +421,7 @@ def look(session: Session, effects: list[GitEffect]) -> Look:
     return found
 
 
-def _look_at(found: Look, effect: GitEffect) -> None:
+def _look_at(found: GitFootprint, effect: GitEffect) -> None:
     if effect.kind in _HANDLERS:
         _HANDLERS[effect.kind](found, effect)
     elif effect.kind in _ARRIVALS:
@@ -435,10 +435,12 @@ def _look_at(found: Look, effect: GitEffect) -> None:
 
 
 _HANDLERS = {
-    "add": Look.add, "stage": Look.add, "commit": Look.commit, "stash": Look.stash, "restore": Look.restore,
-    "clean": Look.clean, "apply": Look.apply, "rm": Look.names, "mv": Look.names, "worktree": Look.worktree,
-    "update-index": Look.update_index, "checkout-index": Look.checkout_index, "read-tree": Look.read_tree,
-    "submodule": Look.submodule, "sparse-checkout": Look.sparse, "init": Look.init,
+    "add": GitFootprint.add, "stage": GitFootprint.add, "commit": GitFootprint.commit, "stash": GitFootprint.stash,
+    "restore": GitFootprint.restore, "clean": GitFootprint.clean, "apply": GitFootprint.apply,
+    "rm": GitFootprint.names, "mv": GitFootprint.names, "worktree": GitFootprint.worktree,
+    "update-index": GitFootprint.update_index, "checkout-index": GitFootprint.checkout_index,
+    "read-tree": GitFootprint.read_tree, "submodule": GitFootprint.submodule, "sparse-checkout": GitFootprint.sparse,
+    "init": GitFootprint.init,
 }  # fmt: skip
 _ARRIVALS = frozenset({"pull", "merge", "rebase", "cherry-pick", "revert", "am"})
 

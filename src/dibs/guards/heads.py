@@ -15,12 +15,12 @@ from dibs.guards.gitadvice import OWN_TREE, git_prefix, new_place, quoted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.effects import GitEffect
-    from dibs.guards.git_scope import Look
+    from dibs.guards.git_scope import GitFootprint
 
 RESTORE_HEAD = "restore --source=HEAD --staged --worktree"  # `git reset --hard`, for some files
 
 
-def look(found: Look, effect: GitEffect) -> None:
+def look(found: GitFootprint, effect: GitEffect) -> None:
     """One command."""
     if effect.kind in {"checkout", "switch"}:
         _switch(found, effect)
@@ -44,7 +44,7 @@ def look(found: Look, effect: GitEffect) -> None:
 
 
 def switched(
-    found: Look, effect: GitEffect, name: str, *, new: str = "", start: str = "", commit: str = ""
+    found: GitFootprint, effect: GitEffect, name: str, *, new: str = "", start: str = "", commit: str = ""
 ) -> None:  # fmt: skip
     """HEAD would be on another branch, or on none.
 
@@ -55,7 +55,7 @@ def switched(
         found.fact(effect, head="switch", to=new or name, **{"else": _way_out(found, name, new, start)})
 
 
-def _way_out(found: Look, name: str, new: str, start: str) -> str:
+def _way_out(found: GitFootprint, name: str, new: str, start: str) -> str:
     """The same in a working tree of one's own."""
     branch = new or name
     if not branch or branch == "HEAD" or branch.startswith(("-", "@", ".")) or not _is_plain(branch):
@@ -75,7 +75,7 @@ def _is_plain(name: str) -> bool:
     return all(letter.isalnum() or letter in "/._-" for letter in name)
 
 
-def _switch(found: Look, effect: GitEffect) -> None:
+def _switch(found: GitFootprint, effect: GitEffect) -> None:
     if effect.kind == "checkout" and not effect.head:
         found.restore(effect)
         return
@@ -108,7 +108,7 @@ def _switch(found: Look, effect: GitEffect) -> None:
         found.sweep(effect, lost, "write over", safe=_back(effect), other=OWN_TREE, drops=effect.force)
 
 
-def _create(found: Look, effect: GitEffect) -> None:
+def _create(found: GitFootprint, effect: GitEffect) -> None:
     """A new branch, from here or from elsewhere."""
     new, start = [*effect.refspecs, "", ""][:2]
     commit = found.commit_of(start)
@@ -125,7 +125,7 @@ def _create(found: Look, effect: GitEffect) -> None:
     found.sweep(effect, paths, "write over", other=_way_out(found, new, new, start), drops=effect.force)
 
 
-def _is_branch(found: Look, name: str) -> bool:
+def _is_branch(found: GitFootprint, name: str) -> bool:
     """Is this the name of a branch, here or of a remote, or the last one? Anything else is checked out without one."""
     if name == "-" or name in found.coming:
         return True
@@ -133,7 +133,7 @@ def _is_branch(found: Look, name: str) -> bool:
     return bool(local or (name and not git.commit(found.where, name) and commits.tracking(found.where, name)))
 
 
-def _lost(found: Look) -> list[str]:
+def _lost(found: GitFootprint) -> list[str]:
     """The uncommitted changes that would be lost."""
     return [change.path for change in git.dirty(found.where, untracked=False)]
 
@@ -145,7 +145,7 @@ def _back(effect: GitEffect) -> str:
 # --- this working tree's branch, moved
 
 
-def _reset(found: Look, effect: GitEffect) -> None:
+def _reset(found: GitFootprint, effect: GitEffect) -> None:
     if effect.paths:
         return  # the index alone
     name = effect.refspecs[0] if effect.refspecs else ""
@@ -171,7 +171,7 @@ def _reset(found: Look, effect: GitEffect) -> None:
                 drops=effect.force and effect.tree)  # fmt: skip
 
 
-def _bisect(found: Look, effect: GitEffect) -> None:
+def _bisect(found: GitFootprint, effect: GitEffect) -> None:
     if effect.action != "reset":
         switched(found, effect, "")
         return
@@ -188,14 +188,14 @@ def _bisect(found: Look, effect: GitEffect) -> None:
 # --- branches and refs by name
 
 
-def _moved(found: Look, effect: GitEffect, top: str) -> None:
+def _moved(found: GitFootprint, effect: GitEffect, top: str) -> None:
     """A checked-out branch would move, or history would be rewritten."""
     if not found.prefix:
         fact = found.fact(effect, head="move", to="", **{"else": OWN_TREE})
         fact["tree"], fact["main"] = top, top == found.session.place.root
 
 
-def _branch(found: Look, effect: GitEffect) -> None:
+def _branch(found: GitFootprint, effect: GitEffect) -> None:
     names, here = effect.refspecs, git.branch(found.where)
     if effect.action == "move":
         old, new = (names[0], names[1]) if len(names) > 1 else (here, names[0] if names else "")
@@ -214,7 +214,7 @@ def _branch(found: Look, effect: GitEffect) -> None:
             found.coming[names[0]] = start
 
 
-def _reference(found: Look, effect: GitEffect) -> None:
+def _reference(found: GitFootprint, effect: GitEffect) -> None:
     if effect.unknown:
         _moved(found, effect, found.top)
         return
@@ -231,7 +231,7 @@ def _reference(found: Look, effect: GitEffect) -> None:
         _update(found, effect, branch, found.commit_of(value) if effect.action == "set" else "")
 
 
-def _fetch(found: Look, effect: GitEffect) -> None:
+def _fetch(found: GitFootprint, effect: GitEffect) -> None:
     """`git fetch -u REMOTE SOURCE:BRANCH`, where BRANCH is in use."""
     if effect.unknown:
         _moved(found, effect, found.top)
@@ -242,7 +242,7 @@ def _fetch(found: Look, effect: GitEffect) -> None:
             _update(found, effect, branch.removeprefix("refs/heads/"), commit)
 
 
-def _update(found: Look, effect: GitEffect, branch: str, commit: str) -> None:
+def _update(found: GitFootprint, effect: GitEffect, branch: str, commit: str) -> None:
     """A branch moves to another commit ("" if it is deleted), wherever it is checked out."""
     old = found.commit_of(f"refs/heads/{branch}")
     if old and old == commit:
@@ -257,7 +257,7 @@ def _update(found: Look, effect: GitEffect, branch: str, commit: str) -> None:
 # --- pushes
 
 
-def _forced(found: Look, effect: GitEffect) -> None:
+def _forced(found: GitFootprint, effect: GitEffect) -> None:
     """A push that takes commits off a branch of a remote, as far as the last fetch or push tells what is there."""
     follows = git.upstream(found.where)
     remote = effect.remote or (follows.remote if follows else "origin")
@@ -279,7 +279,7 @@ def _forced(found: Look, effect: GitEffect) -> None:
             found.fact(effect, does=f"take off {remote}/{name}", makers=commits.makers(found.where, dropped))
 
 
-def _push(found: Look, effect: GitEffect) -> None:
+def _push(found: GitFootprint, effect: GitEffect) -> None:
     """A push that drops commits of others, or that bypasses git's own hook."""
     if (effect.force or effect.action == "delete") and not effect.unknown and not found.prefix:
         _forced(found, effect)

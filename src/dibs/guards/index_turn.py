@@ -54,9 +54,9 @@ def take(session: Session, call: Call, effects: list[GitEffect]) -> list[str]:
 
 def _touched(session: Session, effects: list[GitEffect]) -> list[Canonical]:
     """Git's index and the like, as far as these commands touch them."""
-    from dibs.guards.git_scope import Look
+    from dibs.guards.git_scope import GitFootprint
 
-    found = Look(session)
+    found = GitFootprint(session)
     for effect in effects:
         if found.at(effect) and effect.kind == "stash":
             found.hold("git:stash")

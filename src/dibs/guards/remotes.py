@@ -9,12 +9,12 @@ from dibs.git import queries as git
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.effects import GitEffect
-    from dibs.guards.git_scope import Look
+    from dibs.guards.git_scope import GitFootprint
 
 MAX_REMOTES = 3  # asked for one line
 
 
-def ask_all(found: Look, effect: GitEffect) -> None:
+def ask_all(found: GitFootprint, effect: GitEffect) -> None:
     """If the same line fetches first, names mean what they will mean then."""
     for remote, spec in effect.fetched[:MAX_REMOTES]:
         name, _, branch = spec.lstrip("+").partition(":")
@@ -34,7 +34,7 @@ def ask_all(found: Look, effect: GitEffect) -> None:
             found.coming[branch.removeprefix("refs/heads/")] = commit
 
 
-def ask(found: Look, remote: str) -> str:
+def ask(found: GitFootprint, remote: str) -> str:
     """Fetch from a remote, once for a line; returns why that failed, "" if it did not."""
     if remote not in found.asked:
         try:

@@ -35,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dibs.ledger.state import Call, Head, State
+    from dibs.ledger.state import Head, State, ToolCall
 
 FIRM_EDIT_NS, FIRM_COMMAND_NS = 120 * SECOND_NS, 600 * SECOND_NS  # how long a call without an end counts firmly
 AFTER_NAMED_NS = FORMATTER_NS  # after the end of a call that names the path
@@ -225,7 +225,7 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
     ]
 
 
-def _times(call: Call, now: int, *, named: bool) -> tuple[int, int, int]:
+def _times(call: ToolCall, now: int, *, named: bool) -> tuple[int, int, int]:
     """When a call starts to count, until when firmly, and until when weakly."""
     first = call.opened - INODE_LAG_NS
     if call.closed:

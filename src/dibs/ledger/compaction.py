@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.ledger.state import Call, Head, Line, State
+    from dibs.ledger.state import Head, Line, State, ToolCall
 
 HISTORY_NS = 24 * HOUR_NS  # for calls and paths that a compacted ledger still knows
 MAX_CHANGES_KEPT = 300  # of finished paths
@@ -68,7 +68,7 @@ def _lines(state: State, now: int, heads: Iterable[tuple[str, Head]]) -> list[Li
     return lines
 
 
-def call_lines(call: Call) -> list[Line]:
+def call_lines(call: ToolCall) -> list[Line]:
     """A call as lines again."""
     lines = [
         ledger.call_line(

@@ -258,7 +258,7 @@ def flags_of(
 # --- what the lines are about
 
 
-class Call:
+class ToolCall:
     """One call of one tool, as the ledger has it."""
 
     __slots__ = ("agent", "claims", "closed", "diary", "ended", "folders", "id", "is_open", "left", "named", "offset",
@@ -404,7 +404,7 @@ class State:
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.heads: dict[str, Head] = {}
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, ToolCall] = {}
         self.began: dict[str, int] = {}  # agent whose calls are reported → when it first appeared
         self.ended: dict[str, int] = {}  # agent → when its session ended
         self.formats: set[str] = set()  # agents whose files change by themselves right after an edit
@@ -440,7 +440,7 @@ class State:
         return counted
 
     def _opened(self, row: Line) -> None:
-        call = Call(row)
+        call = ToolCall(row)
         known = self.calls.pop(call.id, None)  # the calls are in the order of their beginnings
         if known is not None:
             self.spare += 1
@@ -701,7 +701,7 @@ class State:
             if head.owners and not (agent and all(related(owner, agent) for owner in head.owners))
         }
 
-    def owes(self, call: Call, now: int, *, accompanied: bool) -> bool:
+    def owes(self, call: ToolCall, now: int, *, accompanied: bool) -> bool:
         """Is a look at the whole tree due after this call, which may have written unnamed paths?
 
         While a program of another agent runs it always is: what is not looked at now, that one may overwrite unseen.
@@ -738,7 +738,7 @@ class State:
             for call in self.calls.values()
         )
 
-    def is_unmade(self, call: Call, path: str) -> bool:
+    def is_unmade(self, call: ToolCall, path: str) -> bool:
         """Is a path that the call names missing, and was it before? Then the call removed what it had made."""
         head = self.heads.get(path)
         if head is None or head.content != MISSING:

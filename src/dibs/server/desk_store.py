@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TypeVar
 
-    from dibs.server.desk import Desk
+    from dibs.server.group_commit import GroupCommit
     from dibs.stores.seam import Check, Description, Event, Head, Outcome, Seal, Transaction
 
     T = TypeVar("T")
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class DeskStore:
     """The seam's verbs, with `run` through the desk."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: GroupCommit) -> None:
         self._desk, self._store = desk, desk.store
         self._settles = 0  # the thread that settles the store; its transactions cannot wait for another thread
 

@@ -1,8 +1,8 @@
 """One workspace, opened once for all callers of a server: its store, its settings, a session for each request.
 
-A server decides nothing: each request runs through a `Session` like any other caller's, on the one store that this
-file keeps open. Requests that arrive together share one commit (desk.py). If the database was replaced or the workspace
-moved to another store, the next request opens it again, as a process of its own would. Thread-safe.
+A server decides nothing: each request runs through a `Session` like any other caller's, on the one store that this file
+keeps open. Requests that arrive together share one commit (group_commit.py). If the database was replaced or the
+workspace moved to another store, the next request opens it again, as a process of its own would. Thread-safe.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import threading
 from dibs.client.session import Door, Session
 from dibs.errors import DibsError, Invalid, Stale
 from dibs.machine import clock
-from dibs.server.desk import Desk
 from dibs.server.desk_store import DeskStore
+from dibs.server.group_commit import GroupCommit
 from dibs.stores import opening
 from dibs.stores.seam import Unsettled
 from dibs.workspace import config, location
@@ -39,9 +39,9 @@ class Host:
         self.place = place
         self.timeout = timeout
         self._mutex = threading.Lock()
-        self._desk: Desk | None = None
+        self._desk: GroupCommit | None = None
         self._store: Store | None = None
-        self._retired: list[Desk] = []
+        self._retired: list[GroupCommit] = []
         self._configs: dict[str, tuple[tuple[object, ...], config.Config]] = {}
         self.used = clock.since_boot()  # when the last request came
         self.working = 0  # the server's own jobs under way: it is not idle meanwhile
@@ -55,12 +55,12 @@ class Host:
                 opened = opening.open_store(
                     self.place.local, settings.store, settings.id, self.timeout, shared=self.place.shared
                 )
-                self._desk = Desk(opened)
+                self._desk = GroupCommit(opened)
                 self._store = DeskStore(self._desk)
             return self._store
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> GroupCommit:
         """The desk of that store, for ports that hand in requests without blocking."""
         assert self.store is not None
         with self._mutex:
@@ -136,6 +136,6 @@ def _is_gone(store: Store) -> bool:
     return False
 
 
-def _close(desk: Desk) -> None:
+def _close(desk: GroupCommit) -> None:
     desk.close()
     desk.store.close()

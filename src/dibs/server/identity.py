@@ -79,8 +79,8 @@ class Identity:
         if self.credential is None:
             return session.identify(agent or self.agent or None, client=self.client, request=request)
         return Call(
-            session.config.policy, agent=agent or self.agent, request=request, kind=self.kind, how="credential",
-            credential=self.credential, model=self.model,
+            session.config.policy, agent=agent or self.agent, request=request, kind=self.kind,
+            identified_by="credential", credential=self.credential, model=self.model,
         )  # fmt: skip
 
 

@@ -140,7 +140,7 @@ class SingleDecision(Driver):
 
 def is_single_decision(operation: Operation, given: dict[str, Any]) -> bool:
     """Is this one decision, without a wait and without slow steps around it?"""
-    around = operation.whole or operation.around or operation.beforehand or operation.wants
+    around = operation.is_query or operation.around or operation.beforehand or operation.wants
     if not operation.writes or around or operation.afterwards not in QUICK or given.get("wait"):
         return False
     for name, value in given.items():

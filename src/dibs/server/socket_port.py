@@ -26,14 +26,14 @@ from dibs.client.driver import DECIDED, REPEAT
 from dibs.client.server_link import MAX_LINE
 from dibs.errors import Busy, Invalid
 from dibs.machine import clock
-from dibs.server.store_half import StoreHalf, as_dibs_error
+from dibs.server.request_decider import RequestDecider, as_dibs_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.server.host import Host
-    from dibs.server.store_half import Request
+    from dibs.server.request_decider import Request
 
 MAX_CONNECTIONS = 1_024
 MAX_GROUP = 64  # requests in one commit: keeps a transaction at some 10 ms
@@ -66,7 +66,7 @@ class SocketPort:
     def __init__(self, host: Host, path: str) -> None:
         self.path = path
         self.host = host
-        self.half = StoreHalf(host)
+        self.half = RequestDecider(host)
         self.requests = 0  # so far: for metrics, and to know whether the server is used
         self.last_request = clock.since_boot()
         self._selector = selectors.DefaultSelector()

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.options import Given
     from dibs.shell.unknown import Field
 
@@ -20,13 +20,13 @@ MAX_UNPACKED_BYTES = 16 << 20  # of a compressed archive whose names are looked 
 LIST_TIMEOUT_MS = 200  # for the names in an archive
 
 
-def pack(call: Call, suffixes: str, keeps: str = "") -> None:
+def pack(call: ProgramCall, suffixes: str, keeps: str = "") -> None:
     """Gzip and its like: FILE becomes FILE.gz; with -d, the other way round."""
     given, _ = call.options(*_PACKER_VALUES)
     _compress(call, suffixes.split(), keeps=bool(keeps), unpacks=has(given, "d", "decompress", "uncompress"))
 
 
-def unpack(call: Call, suffixes: str, keeps: str = "") -> None:
+def unpack(call: ProgramCall, suffixes: str, keeps: str = "") -> None:
     """Gunzip and its like: FILE.gz becomes FILE."""
     _compress(call, suffixes.split(), keeps=bool(keeps), unpacks=True)
 
@@ -34,7 +34,7 @@ def unpack(call: Call, suffixes: str, keeps: str = "") -> None:
 _PACKER_VALUES = ("SboT", ("suffix", "threads", "output"))
 
 
-def _compress(call: Call, suffixes: list[str], *, keeps: bool, unpacks: bool) -> None:
+def _compress(call: ProgramCall, suffixes: list[str], *, keeps: bool, unpacks: bool) -> None:
     given, operands = call.options(*_PACKER_VALUES)
     if has(given, "c", "stdout", "to-stdout", "t", "test", "l", "list"):
         return
@@ -63,7 +63,7 @@ def _plain_name(path: str, suffixes: list[str]) -> str:
     return path + ".out"
 
 
-def tar(call: Call) -> None:
+def tar(call: ProgramCall) -> None:
     """Creating writes the archive; for extracting, only the folder is in the words."""
     first = call.words[1] if len(call.words) > 1 else "-"
     if isinstance(first, str) and first and not first.startswith("-"):
@@ -100,7 +100,7 @@ def _in_folder(folder: str, name: Field) -> str:
     return name if folder == "." else f"{folder.rstrip('/')}/{name}"
 
 
-def _members(call: Call, archive: Field, names: Callable[[str, int], list[str]]) -> list[str] | None:
+def _members(call: ProgramCall, archive: Field, names: Callable[[str, int], list[str]]) -> list[str] | None:
     """The files in an archive that is there and that the command has not made; None if they are not known."""
     if not isinstance(archive, str) or archive in {"", "-"} or (call.cwd is None and not archive.startswith("/")):
         return None
@@ -143,7 +143,7 @@ def zip_names(path: str, _until: int) -> list[str]:
         return [name.lstrip("/") for name in archive.namelist() if not name.endswith("/")]
 
 
-def zip_archive(call: Call) -> None:
+def zip_archive(call: ProgramCall) -> None:
     """The archive; -m deletes the files."""
     given, operands = call.options("bnotixP")
     for path in operands[:1]:
@@ -153,7 +153,7 @@ def zip_archive(call: Call) -> None:
             call.write(path, "delete")
 
 
-def unzip(call: Call) -> None:
+def unzip(call: ProgramCall) -> None:
     """What is in the archive, in the folder that the words name."""
     given, operands = call.options("dPx")
     if has(given, "l", "p", "t", "Z", "v", "c", "z") or ("d", "") in given:
@@ -166,7 +166,7 @@ def unzip(call: Call) -> None:
         call.doubt_in(folder)
 
 
-def seven(call: Call) -> None:
+def seven(call: ProgramCall) -> None:
     """`7z x -oDIR`, `7z a ARCHIVE`: the archive, or what is in it."""
     words = [word for word in call.words[1:] if isinstance(word, str) and not word.startswith("-")]
     if words[:1] in (["x"], ["e"]):
@@ -178,7 +178,7 @@ def seven(call: Call) -> None:
         call.doubt()
 
 
-def cpio(call: Call) -> None:
+def cpio(call: ProgramCall) -> None:
     """Copied in, or passed on to another folder."""
     given, operands = call.options("CDEFHIMORW", ("directory", "file", "pattern-file", "format"))
     if has(given, "i", "extract", "p", "pass-through"):
@@ -189,19 +189,19 @@ def cpio(call: Call) -> None:
         call.write(last(given, "O", "F", "file"))
 
 
-def split(call: Call) -> None:
+def split(call: ProgramCall) -> None:
     """The names of the pieces are a prefix with a counter."""
     _, operands = call.options("abCdlnt", ("suffix-length", "bytes", "lines", "number", "line-bytes"))
     call.doubt(operands[1] if len(operands) > 1 else "x")
 
 
-def csplit(call: Call) -> None:
+def csplit(call: ProgramCall) -> None:
     """The same; an option names the prefix."""
     given, _ = call.options("bfnk", ("prefix", "suffix-format", "digits"))
     call.doubt(last(given, "f", "prefix") or "xx")
 
 
-def patch(call: Call) -> None:
+def patch(call: ProgramCall) -> None:
     """The file that is named, or those that the patch names."""
     from dibs.shell import git_outputs as shell_git_outputs
     from dibs.shell import patches
@@ -247,7 +247,7 @@ def _named(names: list[str], text: str, given: Given) -> list[str]:
     return [*(os.path.basename(name) for name in patches.stripped(text, 0)), *patches.diff_paths(text)]
 
 
-def _patch_text(call: Call, source: str | None) -> str:
+def _patch_text(call: ProgramCall, source: str | None) -> str:
     if source == "" and call.stdin:
         text = call.stdin.raw or call.stdin.text
         source = call.stdin.file or call.stdin.source()
@@ -263,7 +263,7 @@ def _patch_text(call: Call, source: str | None) -> str:
     return text if len(text) <= MAX_PATCH_BYTES else ""
 
 
-def apply_patch(call: Call) -> None:
+def apply_patch(call: ProgramCall) -> None:
     """Codex's own tool, as a command: the patch is its input or its only word."""
     from dibs.shell import patches
 

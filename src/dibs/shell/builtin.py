@@ -14,13 +14,13 @@ from dibs.shell.unknown import ANY, MAX_BEGINNINGS, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.findings import Env
     from dibs.shell.options import Fields, Given
     from dibs.shell.unknown import Field
 
 
-def cd(call: Call) -> Env | None:
+def cd(call: ProgramCall) -> Env | None:
     """`cd`: to a folder, or home. It names the folder if the words do not."""
     given, operands = call.options()
     if operands[:1] == ["-"] or _is_searched(call, operands):
@@ -30,7 +30,7 @@ def cd(call: Call) -> Env | None:
     return _moved(call, given, operands[0] if operands else call.interpreter.home or None)
 
 
-def pushd(call: Call) -> Env | None:
+def pushd(call: ProgramCall) -> Env | None:
     """`pushd`: to a folder, and the present one is kept."""
     given, operands = call.options()
     if any(option == "n" for option, _ in given):
@@ -45,7 +45,7 @@ def pushd(call: Call) -> Env | None:
     return _moved(call, given, operands[0])
 
 
-def popd(call: Call) -> Env | None:
+def popd(call: ProgramCall) -> Env | None:
     """`popd`: back to the folder that was kept last."""
     given, operands = call.options()
     if _is_searched(call, operands):
@@ -56,19 +56,19 @@ def popd(call: Call) -> Env | None:
     return _moved(call, given, folders[-1] if folders else None)
 
 
-def _is_searched(call: Call, operands: Fields) -> bool:
+def _is_searched(call: ProgramCall, operands: Fields) -> bool:
     """Is the folder searched for along CDPATH?"""
     searched = "CDPATH" in call.assignments or "CDPATH" in call.env.variables
     return searched and bool(operands) and not str(operands[0]).startswith(("/", "."))
 
 
-def _somewhere(call: Call) -> Env:
+def _somewhere(call: ProgramCall) -> Env:
     before = call.env.copy()
     call.env.cwds = [None]
     return before
 
 
-def _moved(call: Call, given: Given, to: Field | None) -> Env | None:
+def _moved(call: ProgramCall, given: Given, to: Field | None) -> Env | None:
     """Change the directory; returns the state before if that may fail."""
     env, cwd = call.env, call.cwd
     before = env.copy()
@@ -84,7 +84,7 @@ def _moved(call: Call, given: Given, to: Field | None) -> Env | None:
     return None if new is not None and env.is_directory(new) else before
 
 
-def evaluate(call: Call) -> Env | None:
+def evaluate(call: ProgramCall) -> Env | None:
     """`eval`: its words are a script."""
     known = [word for word in call.words[1:] if isinstance(word, str)]
     if len(known) + 1 == len(call.words):
@@ -95,7 +95,7 @@ def evaluate(call: Call) -> Env | None:
     return None
 
 
-def alias(call: Call) -> Env | None:
+def alias(call: ProgramCall) -> Env | None:
     """`alias r='rm -f'`: from the next line on, in a shell that expands them, `r` is that."""
     for word in call.words[1:]:
         name, equals, text = word.partition("=") if isinstance(word, str) else ("", "", "")
@@ -104,7 +104,7 @@ def alias(call: Call) -> Env | None:
     return None
 
 
-def trap(call: Call) -> Env | None:
+def trap(call: ProgramCall) -> Env | None:
     """`trap`: a script that runs when the shell ends."""
     _, operands = call.options()
     if operands and operands[0] and isinstance(operands[0], str):
@@ -112,7 +112,7 @@ def trap(call: Call) -> Env | None:
     return None
 
 
-def printf(call: Call) -> Env | None:
+def printf(call: ProgramCall) -> Env | None:
     """`printf -v NAME`: the variable gets the text."""
     if call.words[1:2] != ["-v"] or not call.words[2:]:
         return declare(call)
@@ -129,7 +129,7 @@ def printf(call: Call) -> Env | None:
     return None
 
 
-def declare(call: Call) -> Env | None:
+def declare(call: ProgramCall) -> Env | None:
     """Commands that set variables: getopts, let, unset, export and similar ones."""
     for word in call.words[1:]:
         if not isinstance(word, str):
@@ -140,7 +140,7 @@ def declare(call: Call) -> Env | None:
     return None
 
 
-def read(call: Call) -> Env | None:
+def read(call: ProgramCall) -> Env | None:
     """`read`: each name gets its part of a line of the input; with -a, an array gets the words of one."""
     given, names = call.options("adinNptu")
     lines, separators = _lines(call), _separators(call)
@@ -152,7 +152,7 @@ def read(call: Call) -> Env | None:
     return None
 
 
-def mapfile(call: Call) -> Env | None:
+def mapfile(call: ProgramCall) -> Env | None:
     """`mapfile`: an array gets the lines of the input."""
     _, names = call.options("dnOsuCc")
     lines = _lines(call)
@@ -161,12 +161,12 @@ def mapfile(call: Call) -> Env | None:
     return None
 
 
-def _separators(call: Call) -> object:
+def _separators(call: ProgramCall) -> object:
     """What separates the words of a line, if it is said."""
     return call.assignments.get("IFS", call.env.variables.get("IFS"))
 
 
-def _set_names(call: Call, names: Fields, lines: list[str] | None, separators: object) -> None:
+def _set_names(call: ProgramCall, names: Fields, lines: list[str] | None, separators: object) -> None:
     """The names get values that begin like the lines of the input."""
     for index, name in enumerate(names or ["REPLY"]):
         if not isinstance(name, str):
@@ -179,7 +179,7 @@ def _set_names(call: Call, names: Fields, lines: list[str] | None, separators: o
             call.env.variables[name] = columns[0] if certain else _one_of(call, columns)
 
 
-def _set_array(call: Call, array: Field, cells: list[str] | None, lines: list[str] | None) -> None:
+def _set_array(call: ProgramCall, array: Field, cells: list[str] | None, lines: list[str] | None) -> None:
     """An array gets these elements, or nothing is known of them; "" for none."""
     if not isinstance(array, str):
         call.env.source = ""
@@ -188,12 +188,12 @@ def _set_array(call: Call, array: Field, cells: list[str] | None, lines: list[st
         call.env.variables[array] = [ANY] if cells is None else list(cells) if exact else [_one_of(call, cells)]
 
 
-def _one_of(call: Call, texts: list[str]) -> Unknown:
+def _one_of(call: ProgramCall, texts: list[str]) -> Unknown:
     """One of some lines of the input, or of some beginnings of lines."""
     return Unknown(texts, whole=True) if call.stdin and call.stdin.lines.whole else either(texts)
 
 
-def _lines(call: Call) -> list[str] | None:
+def _lines(call: ProgramCall) -> list[str] | None:
     """The lines of the input, or how they begin; None if nothing is known of them."""
     if not call.stdin:
         return None
@@ -222,7 +222,7 @@ def _column(line: str, index: int, names: int, separators: object) -> str:
     return blank.join(words[index:]) if index + 1 == names else words[index] if index < len(words) else ""
 
 
-def set_parameters(call: Call) -> Env | None:
+def set_parameters(call: ProgramCall) -> Env | None:
     """`set`: the parameters may be others from now on."""
     if "--" in call.words:
         call.env.position(call.words[call.words.index("--") + 1 :])
@@ -231,7 +231,7 @@ def set_parameters(call: Call) -> Env | None:
     return None
 
 
-def shift(call: Call) -> Env | None:
+def shift(call: ProgramCall) -> Env | None:
     """`shift`: the parameters move by one."""
     known = call.env.variables.get("@")
     if isinstance(known, list) and len(call.words) == 1:
@@ -241,7 +241,7 @@ def shift(call: Call) -> Env | None:
     return None
 
 
-def source(call: Call) -> Env | None:
+def source(call: ProgramCall) -> Env | None:
     """`. FILE`: a text that the command itself contains is read here."""
     text = call.known_text(call.words[1]) if len(call.words) > 1 else None
     if text is None:
@@ -252,7 +252,7 @@ def source(call: Call) -> Env | None:
     return None
 
 
-def mkdir(call: Call) -> Env | None:
+def mkdir(call: ProgramCall) -> Env | None:
     """A new directory is not a file that could be lost; it matters for later writes into it."""
     for word in call.options("m", ("mode",))[1]:
         if isinstance(word, str) and (call.cwd is not None or word.startswith("/")):
@@ -263,13 +263,13 @@ def mkdir(call: Call) -> Env | None:
     return None
 
 
-def wait(call: Call) -> Env | None:
+def wait(call: ProgramCall) -> Env | None:
     """`wait`: background commands have ended after it."""
     call.reading.left = False
     return None
 
 
-def disown(call: Call) -> Env | None:
+def disown(call: ProgramCall) -> Env | None:
     """`disown`: a background command outlives the shell."""
     call.reading.detached = True
     return None

@@ -66,7 +66,7 @@ class Interpreter:
         return False
 
 
-class Call:
+class ProgramCall:
     """One simple command: its words, its state, its input; and what its program's reader may say about it."""
 
     __slots__ = (

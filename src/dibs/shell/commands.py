@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.shell import flows as shell_flows
-from dibs.shell.call import Call, Interpreter
+from dibs.shell.call import Interpreter, ProgramCall
 from dibs.shell.findings import ALIAS, Env, Simple, is_positional
 from dibs.shell.options import leading
 from dibs.shell.programs import GIT, PROGRAMS, SHELL_TEXT, SHELLS, function
@@ -47,7 +47,7 @@ class CommandInterpreter(Interpreter):
         return failed
 
 
-class Command(Call):
+class Command(ProgramCall):
     """A call that is run."""
 
     __slots__ = ()

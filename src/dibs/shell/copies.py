@@ -10,12 +10,12 @@ from dibs.shell.unknown import ANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.options import Fields, Given
     from dibs.shell.unknown import Field
 
 
-def _into(call: Call, folder: Field, source: Field, how: str = "write") -> None:
+def _into(call: ProgramCall, folder: Field, source: Field, how: str = "write") -> None:
     """Put a source into a directory under its own name."""
     if not isinstance(folder, str) or not isinstance(source, str):
         call.doubt_in(folder)
@@ -27,7 +27,7 @@ def _into(call: Call, folder: Field, source: Field, how: str = "write") -> None:
         _arrives(call, source, os.path.join(folder, name), how)
 
 
-def _arrives(call: Call, source: str, to: str, how: str) -> None:
+def _arrives(call: ProgramCall, source: str, to: str, how: str) -> None:
     """Put a source at this path; a directory with everything in it."""
     call.write(to, how)
     if call.cwd is None and not to.startswith("/"):
@@ -43,7 +43,7 @@ def _arrives(call: Call, source: str, to: str, how: str) -> None:
         call.interpreter.view.whole(place)
 
 
-def _contents(call: Call, folder: str, source: str, how: str) -> None:
+def _contents(call: ProgramCall, folder: str, source: str, how: str) -> None:
     """Put a directory's contents into another one."""
     try:
         known = call.cwd is not None or source.startswith("/")
@@ -56,7 +56,7 @@ def _contents(call: Call, folder: str, source: str, how: str) -> None:
         call.write(folder, how)
 
 
-def _copy(call: Call, sources: Fields, to: Field, given: Given, how: str = "write") -> None:
+def _copy(call: ProgramCall, sources: Fields, to: Field, given: Given, how: str = "write") -> None:
     """Put sources at a path, or into it if it is a directory."""
     plain = has(given, "T", "no-target-directory")
     if not isinstance(to, str):
@@ -77,7 +77,7 @@ def _copy(call: Call, sources: Fields, to: Field, given: Given, how: str = "writ
 _COPY_SHORT, _COPY_LONG = "tSgmo", ("target-directory", "suffix", "group", "mode", "owner")
 
 
-def _places(call: Call, short: str, long: tuple[str, ...]) -> tuple[Given, Fields, Field]:
+def _places(call: ProgramCall, short: str, long: tuple[str, ...]) -> tuple[Given, Fields, Field]:
     """Options, sources and destination; "" if no destination is given."""
     given, operands = call.options(short, long)
     if has(given, "t", "target-directory"):
@@ -88,7 +88,7 @@ def _places(call: Call, short: str, long: tuple[str, ...]) -> tuple[Given, Field
     return given, operands[:-1], operands[-1]
 
 
-def cp(call: Call) -> None:
+def cp(call: ProgramCall) -> None:
     """Each source at its new place."""
     given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
     if to == "":
@@ -106,7 +106,7 @@ def cp(call: Call) -> None:
     _with_backups(call, sources, to, given, link)
 
 
-def _is_kept(call: Call, sources: Fields, to: Field, given: Given) -> bool:
+def _is_kept(call: ProgramCall, sources: Fields, to: Field, given: Given) -> bool:
     """`cp -n`, `mv -n`: a file that is there stays as it is."""
     if not has(given, "n", "no-clobber") or len(sources) != 1 or not isinstance(to, str):
         return False
@@ -116,7 +116,7 @@ def _is_kept(call: Call, sources: Fields, to: Field, given: Given) -> bool:
     return call.cwd is not None and os.path.isfile(call.full(to)) and not call.reading.is_written(call.full(to))
 
 
-def _with_backups(call: Call, sources: Fields, to: Field, given: Given, how: str = "write") -> None:
+def _with_backups(call: ProgramCall, sources: Fields, to: Field, given: Given, how: str = "write") -> None:
     """The same, and with -b the copies of what was there."""
     before = {id(target): len(target.acts) for target in call.reading.writes}
     _copy(call, sources, to, given, how)
@@ -132,7 +132,7 @@ def _with_backups(call: Call, sources: Fields, to: Field, given: Given, how: str
                 call.doubt(target.path + ".~")
 
 
-def mv(call: Call) -> None:
+def mv(call: ProgramCall) -> None:
     """Each source, and its new place."""
     given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
     if to == "":
@@ -144,20 +144,20 @@ def mv(call: Call) -> None:
     _with_backups(call, sources, to, given)
 
 
-def install(call: Call) -> None:
+def install(call: ProgramCall) -> None:
     """Each source at its new place; -d only makes directories."""
     given, sources, to = _places(call, "tSgmo", (*_COPY_LONG, "strip-program"))
     if not has(given, "d", "directory") and to != "":
         _with_backups(call, sources, to, given)
 
 
-def link(call: Call) -> None:
+def link(call: ProgramCall) -> None:
     """The new name."""
     for path in call.options()[1][1:]:
         call.write(path, "link")
 
 
-def ln(call: Call) -> None:
+def ln(call: ProgramCall) -> None:
     """The new name; without one, the same name here."""
     given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
     how = "symlink" if has(given, "s", "symbolic") else "link"
@@ -170,7 +170,7 @@ def ln(call: Call) -> None:
     _with_backups(call, sources, to, given, how)
 
 
-def rsync(call: Call) -> None:
+def rsync(call: ProgramCall) -> None:
     """Files copied to a local destination."""
     long = (
         "exclude", "include", "filter", "rsh", "rsync-path", "files-from", "exclude-from", "include-from", "temp-dir",
@@ -193,7 +193,7 @@ def rsync(call: Call) -> None:
         _gone(call, operands[:-1], given)
 
 
-def _gone(call: Call, sources: Fields, given: Given) -> None:
+def _gone(call: ProgramCall, sources: Fields, given: Given) -> None:
     if has(given, "remove-source-files"):
         for source in sources:
             if not isinstance(source, str) or not _remote(source):
@@ -205,7 +205,7 @@ def _remote(place: str) -> bool:
     return ":" in place.split("/", 1)[0]
 
 
-def _synced(call: Call, source: Field, to: str, *, several: bool) -> None:
+def _synced(call: ProgramCall, source: Field, to: str, *, several: bool) -> None:
     if not isinstance(source, str):
         call.doubt_in(to)
     elif _remote(source):
@@ -221,7 +221,7 @@ def _synced(call: Call, source: Field, to: str, *, several: bool) -> None:
         call.write(to)
 
 
-def scp(call: Call) -> None:
+def scp(call: ProgramCall) -> None:
     """Files received at a local destination."""
     given, operands = call.options("cDFiJloPSX")
     to = operands[-1] if len(operands) > 1 else "host:"

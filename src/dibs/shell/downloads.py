@@ -9,7 +9,7 @@ from dibs.shell.unknown import ANY, PLAIN, Unknown, between
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.unknown import Field
 
 _CURL_SHORT = "AbcCdDeEFhHKmoPQrtTuUwxXyYz"
@@ -21,7 +21,7 @@ _CURL_LONG = (
 )  # fmt: skip
 
 
-def curl(call: Call) -> None:
+def curl(call: ProgramCall) -> None:
     """The files of its output options; with -O, the names of its URLs."""
     given, operands = call.options(_CURL_SHORT, _CURL_LONG)
     folder = last(given, "output-dir")
@@ -56,7 +56,7 @@ def _last(url: Field) -> Field:
     return url.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2] or PLAIN
 
 
-def wget(call: Call) -> None:
+def wget(call: ProgramCall) -> None:
     """The file that is named, or the names of its URLs."""
     long = (
         "output-document", "directory-prefix", "output-file", "append-output", "header", "user-agent", "timeout",

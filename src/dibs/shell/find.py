@@ -14,7 +14,7 @@ from dibs.shell.unknown import ANY, MAX_BEGINNINGS, MAX_NAMES, Unknown, between
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.options import Fields
     from dibs.shell.unknown import Field
 
@@ -29,7 +29,7 @@ _EXEC = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _WRITES = frozenset(("-fprint", "-fprint0", "-fls", "-fprintf"))
 
 
-def find(call: Call) -> None:
+def find(call: ProgramCall) -> None:
     """What one `find` would write."""
     links, roots, expression = _parts(call)
     actions = [index for index, word in enumerate(expression) if word == "-delete" or word in _EXEC]
@@ -45,7 +45,7 @@ def find(call: Call) -> None:
             _reach(call, root, expression, links)
 
 
-def _together(call: Call, expression: Fields, actions: list[int], entries: Unknown) -> None:
+def _together(call: ProgramCall, expression: Fields, actions: list[int], entries: Unknown) -> None:
     """The actions for very many entries: each writes one of them, as with xargs."""
     for index in actions:
         if expression[index] == "-delete":
@@ -60,7 +60,7 @@ def _together(call: Call, expression: Fields, actions: list[int], entries: Unkno
         call.interpreter.command(words, call.env.copy(), call.text)
 
 
-def listed(call: Call) -> list[str] | None:
+def listed(call: ProgramCall) -> list[str] | None:
     """The names that it would print; None if they are too many, or not known."""
     links, roots, expression = _parts(call)
     if any(not isinstance(word, str) for word in [*roots, *expression]) or call.cwd is None:
@@ -90,7 +90,7 @@ MAX_EACH = 200  # entries for which an action is read one by one; their files ar
 MAX_LISTED_ENTRIES = 20_000  # looked at for the names that a `find` prints; some ten milliseconds
 
 
-def _parts(call: Call) -> tuple[str, Fields, Fields]:
+def _parts(call: ProgramCall) -> tuple[str, Fields, Fields]:
     """Which links it follows (-H, -L), its starting points, its expression."""
     words, start, links = call.words[1:], 0, ""
     while start < len(words) and str(words[start]) in {"-H", "-L", "-P"}:
@@ -107,7 +107,7 @@ def _begins(word: Field) -> bool:
     return isinstance(word, str) and word.startswith(("-", "(", "!", ","))
 
 
-def _does_something(call: Call, expression: Fields, index: int) -> bool:
+def _does_something(call: ProgramCall, expression: Fields, index: int) -> bool:
     """Would this action write? A command of -exec is tried with an unknown file, in a separate reading."""
     if expression[index] == "-delete":
         return True
@@ -135,7 +135,7 @@ def _command(expression: Fields, index: int) -> Fields:
     return expression[index + 1 : end]
 
 
-def _reach(call: Call, root: Field, expression: Fields, links: str) -> None:
+def _reach(call: ProgramCall, root: Field, expression: Fields, links: str) -> None:
     """Evaluate the expression for all entries below a starting point."""
     if not isinstance(root, str) or (call.cwd is None and not root.startswith("/")):
         call.doubt(root)
@@ -155,7 +155,7 @@ class _Rest(shell_globs.LimitReached):
 
 
 def _walk(
-    call: Call, root: str, tree: _Expression, wanted: _Names, view: shell_globs.FileView, links: str
+    call: ProgramCall, root: str, tree: _Expression, wanted: _Names, view: shell_globs.FileView, links: str
 ) -> None:  # fmt: skip
     """Go through all entries below a starting point."""
     waiting, later = [(root, 0)], [(root, 0)][:0]
@@ -274,7 +274,7 @@ class _Expression:
     __slots__ = ("_at", "_call", "_depth", "_lists", "_path", "_prints", "_words", "deepest", "listed", "pruned",
                  "shallowest")  # fmt: skip
 
-    def __init__(self, call: Call, words: Fields, *, lists: bool = False) -> None:
+    def __init__(self, call: ProgramCall, words: Fields, *, lists: bool = False) -> None:
         self._call = call
         self._lists = lists  # nothing is done, the names that it prints are noted
         self._prints = any(word in {"-print", "-print0", "-delete"} or word in _EXEC for word in words)

@@ -13,7 +13,7 @@ from dibs.shell.unknown import ANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.options import Given
     from dibs.shell.streams import Shown
     from dibs.shell.unknown import Field
@@ -24,7 +24,7 @@ _COUNTING = frozenset((
 ))  # fmt: skip
 
 
-def flow(call: Call) -> None:
+def flow(call: ProgramCall) -> None:
     """Note a simple command's input and output."""
     row = call.program
     if call.foreign:
@@ -47,14 +47,14 @@ def flow(call: Call) -> None:
     call.reading.prints(call, shown)
 
 
-def file_operands(call: Call) -> tuple[Given, list[Field]]:
+def file_operands(call: ProgramCall) -> tuple[Given, list[Field]]:
     """The options of a command that reads files, and the files that it names."""
     short, long, first = call.program["reads"]
     given, operands = options(call.words[1:], short, tuple(long.split()))
     return given, operands[0 if has(given, *_SCRIPTED) else first :]
 
 
-def _read(call: Call, given: Given, files: list[Field]) -> list[Shown]:
+def _read(call: ProgramCall, given: Given, files: list[Field]) -> list[Shown]:
     """A command that reads the files it names, or its input: which files' content it shows."""
     names = [word for word in files if word not in {"-", ""}]
     known = [name for name in names if isinstance(name, str) and (call.cwd is not None or name.startswith("/"))]
@@ -77,7 +77,7 @@ _NO_CONTENT = ("stat", "name-only", "name-status", "numstat", "shortstat", "summ
                "staged", "no-patch", "dirstat", "check", "output")  # fmt: skip
 
 
-def git_output(call: Call) -> None:
+def git_output(call: ProgramCall) -> None:
     """`git diff --output=FILE`, `git archive -o FILE`."""
     for index, word in enumerate(call.words):
         if not isinstance(word, str) or not word.startswith(("--output", "-o")):
@@ -88,7 +88,7 @@ def git_output(call: Call) -> None:
             call.write(call.words[index + 1] if index + 1 < len(call.words) else ANY)
 
 
-def _git(call: Call) -> list[Shown]:
+def _git(call: ProgramCall) -> list[Shown]:
     """`git diff FILE`, `git show REV:FILE`: only git itself knows what they show of a file."""
     if "diff" not in call.words and "show" not in call.words:
         return []

@@ -13,12 +13,12 @@ from dibs.shell.unknown import WILDCARDS, Unknown, matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.rows import Formatter
     from dibs.shell.unknown import Field
 
 
-def judge(call: Call) -> str:
+def judge(call: ProgramCall) -> str:
     """Name the files that a formatter would write; returns closed, open, harmless, or "" if it does not apply."""
     row = call.program["formatter"]
     words = call.words[1:]
@@ -57,7 +57,7 @@ _LEAVES_OUT = (
 )  # fmt: skip
 
 
-def _left_out(call: Call, values: list[str]) -> list[str]:
+def _left_out(call: ProgramCall, values: list[str]) -> list[str]:
     """The files and folders that are left out, as absolute paths or as names that count everywhere."""
     excluded: list[str] = []
     for text in ",".join(values).replace("|", ",").split(",") if values and call.cwd is not None else ():
@@ -68,7 +68,7 @@ def _left_out(call: Call, values: list[str]) -> list[str]:
     return excluded
 
 
-def _written(call: Call, row: Formatter, operands: list[Field], without: list[str]) -> str:
+def _written(call: ProgramCall, row: Formatter, operands: list[Field], without: list[str]) -> str:
     """The files, and the folders with files of its kinds."""
     folders: list[str] = ["."] if "here" in row and not operands else []
     named = 0

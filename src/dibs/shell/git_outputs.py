@@ -10,7 +10,7 @@ from dibs.shell.unknown import ANY, MAX_NAMES, PLAIN, Later, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.streams import Printer
     from dibs.shell.unknown import Field
 
@@ -38,7 +38,7 @@ _GIT_PLAIN = frozenset((
 _PATHS_ONLY = ("--name-only", "--name-status", "-l", "--files-with-matches", "--porcelain", "-s", "--short")
 
 
-def text(call: Call) -> Field:
+def text(call: ProgramCall) -> Field:
     """What a git command prints."""
     cwd, words = git_words(call)
     if words == ["rev-parse", "--show-toplevel"]:
@@ -134,7 +134,7 @@ def top(cwd: str | None) -> str | None:
     return here
 
 
-def patch_files(call: Call) -> list[str] | None:
+def patch_files(call: ProgramCall) -> list[str] | None:
     """The files of the patch that `git diff` puts on the input; None if it comes from anything else."""
     printer = call.stdin.printer() if call.stdin else None
     if printer is None or printer.name != GIT or call.reading.opened:

@@ -13,7 +13,7 @@ from dibs.shell.programs import function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
 
 _ASKS = (["--version"], ["--help"], ["-V"], ["-v"], ["version"], ["-h"], ["help"], ["-version"])
 _SETUP_FILES = (
@@ -21,7 +21,7 @@ _SETUP_FILES = (
 )
 
 
-def judge(call: Call) -> None:
+def judge(call: ProgramCall) -> None:
     """Note whether a command may write files that it does not name, and whether it leaves something running."""
     row = call.program
     words = [word if isinstance(word, str) else "" for word in call.words[1:]]
@@ -43,7 +43,7 @@ def judge(call: Call) -> None:
         call.reading.detached = True
 
 
-def _is_harmless(call: Call, words: list[str]) -> bool:
+def _is_harmless(call: ProgramCall, words: list[str]) -> bool:
     """Does this command, with these words, write no file of a working tree?"""
     row = call.program
     if words in _ASKS:
@@ -64,7 +64,7 @@ def _leaves(condition: tuple[str, str], words: list[str]) -> bool:
     return all(not needed or not set(needed.split()).isdisjoint(words) for needed in condition)
 
 
-def _outputs(call: Call) -> None:
+def _outputs(call: ProgramCall) -> None:
     """The files that an open program is told to write: a doubt for each that is there, and may be another agent's.
 
     Nothing is claimed for what a compiler makes; and a word after `-o` may be a format (`--output json`).
@@ -93,7 +93,7 @@ _OUTPUTS = frozenset((
 # Rules of single programs: does the command, with these words, write no file of a working tree?
 
 
-def perl(_call: Call, words: list[str]) -> bool:
+def perl(_call: ProgramCall, words: list[str]) -> bool:
     """Is it a program that touches only the files its words name?"""
     text = " ".join(words)
     return not any(sign in text for sign in _PROGRAMS)
@@ -107,12 +107,12 @@ _PROGRAMS = (
 )  # fmt: skip
 
 
-def source(_call: Call, words: list[str]) -> bool:
+def source(_call: ProgramCall, words: list[str]) -> bool:
     """`source x`: a file that sets up a shell does not write."""
     return bool(words) and os.path.basename(words[0]) in _SETUP_FILES.split()
 
 
-def git(call: Call, _words: list[str]) -> bool:
+def git(call: ProgramCall, _words: list[str]) -> bool:
     """Git: by its effects on files; a commit runs hooks, and a formatter's hook changes files."""
     from dibs.git import effects
 
@@ -153,13 +153,13 @@ def _formats(cwd: str) -> bool:
     return any(line and not line.startswith("#") for line in lines)
 
 
-def unless_verb(_call: Call, words: list[str], verbs: str) -> bool:
+def unless_verb(_call: ProgramCall, words: list[str], verbs: str) -> bool:
     """All but some subcommands write nothing."""
     verb = next((word for word in words if not word.startswith("-")), "")
     return verb not in verbs.split()
 
 
-def hub(call: Call, words: list[str]) -> bool:
+def hub(call: ProgramCall, words: list[str]) -> bool:
     """A client of a service like GitHub: by its noun and verb."""
     noun, verb = ([word for word in words if not word.startswith("-")] + ["", ""])[:2]
     if noun in {"pr", "mr"}:
@@ -169,7 +169,7 @@ def hub(call: Call, words: list[str]) -> bool:
     return noun in call.program["verbs"].split()
 
 
-def docker(call: Call, words: list[str], compose: str) -> bool:
+def docker(call: ProgramCall, words: list[str], compose: str) -> bool:
     """By its subcommand, or by that of `compose`."""
     plain = [word for word in words if not word.startswith("-")]
     verbs = call.program["verbs"]
@@ -178,12 +178,12 @@ def docker(call: Call, words: list[str], compose: str) -> bool:
     return bool(plain) and plain[0] in verbs.split()
 
 
-def rg(_call: Call, words: list[str]) -> bool:
+def rg(_call: ProgramCall, words: list[str]) -> bool:
     """`--pre` runs a command for each file."""
     return not any(word.startswith("--pre") for word in words)
 
 
-def conda(call: Call, words: list[str]) -> bool:
+def conda(call: ProgramCall, words: list[str]) -> bool:
     """`conda env export -f FILE` writes it; other subcommands read such a file."""
     plain = [word for word in words if not word.startswith("-")]
     if "export" in plain[:2]:

@@ -12,7 +12,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.options import Fields
     from dibs.shell.rows import Manifest
     from dibs.shell.unknown import Field
@@ -31,7 +31,7 @@ _NO_LOCKS = frozenset((
 ))  # fmt: skip
 
 
-def note_manifest(call: Call) -> None:
+def note_manifest(call: ProgramCall) -> None:
     """Note the manifest and the locks that this command may rewrite."""
     row = call.program["manages"]
     folder, words = directory(call)
@@ -57,7 +57,7 @@ def note_manifest(call: Call) -> None:
             call.reading.may_write(call.text, path)
 
 
-def directory(call: Call) -> tuple[str | None, Fields]:
+def directory(call: ProgramCall) -> tuple[str | None, Fields]:
     """The directory in which a package manager works, and its words without the options that say so."""
     return _named(call.program["manages"].get("folder", ""), call.cwd, call.words[1:])
 

@@ -17,14 +17,14 @@ from dibs.shell.unknown import ANY, MAX_NAMES, PLAIN, Later, Unknown, between, e
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.options import Given
     from dibs.shell.unknown import Field
 
 MAX_SEQ_NUMBERS = 1_000  # printed by `seq`
 
 
-def piece(call: Call) -> Field:
+def piece(call: ProgramCall) -> Field:
     """What a command prints."""
     kind = call.program.get("prints", "")
     if "." in kind:
@@ -33,7 +33,7 @@ def piece(call: Call) -> Field:
     return ANY if not kind else PLAIN if kind == "plain" else _filtered(call, kind)
 
 
-def _filtered(call: Call, kind: str) -> Field:
+def _filtered(call: ProgramCall, kind: str) -> Field:
     """A command between pipes."""
     names = [word for word in file_operands(call)[1] if word != "-"] if "reads" in call.program else []
     passes = kind in {"copy", "lines"}
@@ -51,7 +51,7 @@ def _filtered(call: Call, kind: str) -> Field:
     return lines.begun() if _first_column(call, kind) else lines.inside()
 
 
-def _substituted(call: Call, lines: Unknown) -> Unknown:
+def _substituted(call: ProgramCall, lines: Unknown) -> Unknown:
     """The known lines of `sed 's/a/b/'`; of another program, something made from them."""
     from dibs.shell import regexes
 
@@ -67,7 +67,7 @@ def _substituted(call: Call, lines: Unknown) -> Unknown:
 _SED_OPTIONS = frozenset(("e", "expression", "E", "r", "regexp-extended"))
 
 
-def _of_files(call: Call, names: list[Field]) -> Field:
+def _of_files(call: ProgramCall, names: list[Field]) -> Field:
     """Lines of files that the command has not written itself: as they are now."""
     known = [call.full(name) for name in names if isinstance(name, str)]
     if len(known) < len(names) or call.cwd is None or call.reading.opened or any(map(call.reading.is_written, known)):
@@ -75,7 +75,7 @@ def _of_files(call: Call, names: list[Field]) -> Field:
     return either([lines_of(path) for path in known])
 
 
-def _first_column(call: Call, kind: str) -> bool:
+def _first_column(call: ProgramCall, kind: str) -> bool:
     """Does the command keep the beginning of each line?"""
     text = " ".join([word for word in call.words[1:] if isinstance(word, str)])
     if kind == "columns":
@@ -87,7 +87,7 @@ def _first_column(call: Call, kind: str) -> bool:
 # Names of files
 
 
-def search(call: Call) -> Field:
+def search(call: ProgramCall) -> Field:
     """File names, lines after their file names, or lines alone."""
     given, names = file_operands(call)
     below = call.program["search"] == "perl"  # it searches below the directory, without operands
@@ -109,18 +109,18 @@ def search(call: Call) -> Field:
     return PLAIN if deep else ANY
 
 
-def _operands(call: Call) -> list[Field]:
+def _operands(call: ProgramCall) -> list[Field]:
     """All operands of a search, the pattern among them."""
     short, long, _ = call.program["reads"]
     return options(call.words[1:], short, tuple(long.split()))[1]
 
 
-def _patterns(call: Call, given: Given) -> list[Field | None]:
+def _patterns(call: ProgramCall, given: Given) -> list[Field | None]:
     """What a search looks for."""
     return [value for option, value in given if option in {"e", "regexp"}] or [*_operands(call)[:1]]
 
 
-def _matching_lines(call: Call, given: Given) -> Unknown:
+def _matching_lines(call: ProgramCall, given: Given) -> Unknown:
     """The lines of the input that match, or with -v those that do not, where they are known."""
     assert call.stdin is not None, "asked for only with an input"
     lines = call.stdin.lines
@@ -144,7 +144,7 @@ def _matching_lines(call: Call, given: Given) -> Unknown:
     return Unknown(matching, whole=True)
 
 
-def _matching(call: Call, given: Given, names: list[Field], around: Unknown) -> Field:
+def _matching(call: ProgramCall, given: Given, names: list[Field], around: Unknown) -> Field:
     """The files with the text that is searched for; all that are searched, if it is no plain one."""
     patterns = _patterns(call, given)
     roots = [name for name in names if isinstance(name, str)]
@@ -163,14 +163,14 @@ def _matching(call: Call, given: Given, names: list[Field], around: Unknown) -> 
     return Later(look)
 
 
-def _below(call: Call, name: Field) -> Field:
+def _below(call: ProgramCall, name: Field) -> Field:
     """A file itself, or names that begin with a folder."""
     if isinstance(name, Unknown) or os.path.isfile(call.full(name)):
         return name
     return name if name.endswith("/") else name + "/"
 
 
-def find(call: Call) -> Field:
+def find(call: ProgramCall) -> Field:
     """The names below its starting points."""
     words = call.words[1:]
     while words and words[0] in {"-H", "-L", "-P"}:
@@ -200,7 +200,7 @@ def find(call: Call) -> Field:
     return Later(look)
 
 
-def fd(call: Call) -> Field:
+def fd(call: ProgramCall) -> Field:
     """The names below the folders that it searches."""
     given, operands = call.options("Edetxjg", ("extension", "type", "exclude", "max-depth", "base-directory"))
     if has(given, "base-directory"):
@@ -210,7 +210,7 @@ def fd(call: Call) -> Field:
     return _absolute(call, names) if has(given, "a", "absolute-path") else names
 
 
-def ls(call: Call) -> Field:
+def ls(call: ProgramCall) -> Field:
     """The names in a folder, or those that it is given."""
     given, operands = call.options("IwT", ("ignore", "hide", "color", "sort", "time", "format"))
     long = has(given, "l", "s", "i", "g", "n", "o")
@@ -230,7 +230,7 @@ def ls(call: Call) -> Field:
 _LS_MARKS = ("R", "recursive", "a", "all", "A", "almost-all", "d", "directory", "F", "classify", "p", "m")
 
 
-def _entries(call: Call, folder: str) -> list[str] | None:
+def _entries(call: ProgramCall, folder: str) -> list[str] | None:
     """The names that `ls` prints of a folder; None if they are too many."""
     from dibs.shell import globs as shell_globs
 
@@ -241,18 +241,18 @@ def _entries(call: Call, folder: str) -> list[str] | None:
     return [name for name in names if name[0] != "."]
 
 
-def _absolute(call: Call, name: Field) -> Field:
+def _absolute(call: ProgramCall, name: Field) -> Field:
     """The same from the root."""
     below = places(name if isinstance(name, Unknown) else Unknown((name,)), call.cwd)
     return ANY if below is None else Unknown(below)
 
 
-def readlink(call: Call) -> Field:
+def readlink(call: ProgramCall) -> Field:
     """The place of a link; without an option for the whole path, whatever the link says."""
     return realpath(call) if has(call.options()[0], "f", "e", "m") else ANY
 
 
-def realpath(call: Call) -> Field:
+def realpath(call: ProgramCall) -> Field:
     """A path without links."""
     _, operands = call.options()
     if len(operands) != 1 or call.cwd is None:
@@ -308,7 +308,7 @@ def _is_echo_option(word: Field) -> bool:
     return isinstance(word, str) and len(word) > 1 and word[0] == "-" and not word[1:].strip("neE")
 
 
-def echo(call: Call) -> Field:
+def echo(call: ProgramCall) -> Field:
     """Its words."""
     words = call.words[1:]
     newline, escapes = "\n", None
@@ -326,7 +326,7 @@ def echo(call: Call) -> Field:
     return ANY if done is None else done + newline
 
 
-def printf(call: Call) -> Field:
+def printf(call: ProgramCall) -> Field:
     """Its words in their form; nothing with -v."""
     return "" if call.words[1:2] == ["-v"] else printf_text(call.words[1:])
 
@@ -358,14 +358,14 @@ def printf_text(words: list[Field]) -> Field:
         text += pieces[0]
 
 
-def pwd(call: Call) -> Field:
+def pwd(call: ProgramCall) -> Field:
     """The directory."""
     if call.cwd is None:
         return ANY
     return _line(links.real(call.cwd) if "-P" in call.words else call.cwd)
 
 
-def dirname(call: Call) -> Field:
+def dirname(call: ProgramCall) -> Field:
     """The folder of a name."""
     if len(call.words) != 2:  # noqa: PLR2004 - one name
         return ANY
@@ -377,7 +377,7 @@ def dirname(call: Call) -> Field:
     return Unknown([way[: way.rfind("/") + 1] for way in name.below])
 
 
-def basename(call: Call) -> Field:
+def basename(call: ProgramCall) -> Field:
     """The last part of a name."""
     known = [word for word in call.words[1:] if isinstance(word, str)]
     if len(known) + 1 != len(call.words) or len(known) not in {1, 2} or known[0].startswith("-"):
@@ -386,18 +386,18 @@ def basename(call: Call) -> Field:
     return _line(base.removesuffix(known[1]) or base if len(known) > 1 else base)
 
 
-def which(call: Call) -> Field:
+def which(call: ProgramCall) -> Field:
     """The place of a program."""
     return program_path(call.options()[1])
 
 
-def type_path(call: Call) -> Field:
+def type_path(call: ProgramCall) -> Field:
     """With -P, the place of a program."""
     given, names = call.options()
     return program_path(names) if has(given, "P") else ANY
 
 
-def seq(call: Call) -> Field:
+def seq(call: ProgramCall) -> Field:
     """Numbers."""
     words = [word for word in call.words[1:] if isinstance(word, str)]
     right = 1 <= len(words) <= 3 and len(words) + 1 == len(call.words)  # noqa: PLR2004 - from, step, to
@@ -409,7 +409,7 @@ def seq(call: Call) -> Field:
     return "".join([f"{number}\n" for number in counted]) if len(counted) <= MAX_SEQ_NUMBERS else PLAIN
 
 
-def mktemp(call: Call) -> Field:
+def mktemp(call: ProgramCall) -> Field:
     """A new name, which no agent can hold. In another folder, any name there will do."""
     given, operands = call.options("p", ("suffix",))
     place = _temporary(given)

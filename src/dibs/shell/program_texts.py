@@ -12,13 +12,13 @@ from dibs.shell.unknown import matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.unknown import Field
 
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 
-def runs(call: Call, text: str) -> None:
+def runs(call: ProgramCall, text: str) -> None:
     """The program starts a shell with this text."""
     env = call.env.copy()
     env.cwds = [call.cwd]
@@ -29,7 +29,7 @@ def runs(call: Call, text: str) -> None:
 # sed
 
 
-def sed(call: Call, programs: list[Field]) -> None:
+def sed(call: ProgramCall, programs: list[Field]) -> None:
     """`w FILE`, `s/a/b/w FILE`, `e COMMAND`, in programs that are known."""
     for text in programs:
         if isinstance(text, str):
@@ -42,7 +42,7 @@ class _Sed:
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
 
-    def read(self, call: Call) -> None:
+    def read(self, call: ProgramCall) -> None:
         """Scan command by command."""
         text = self._text
         while self._at < len(text):
@@ -87,7 +87,7 @@ class _Sed:
         self._at += 1
         return mark
 
-    def _substitution(self, call: Call) -> None:
+    def _substitution(self, call: ProgramCall) -> None:
         self._until(self._until(self._text[self._at : self._at + 1], 1), 0)
         while self._at < len(self._text) and self._text[self._at] not in " \t\n;}":
             letter = self._text[self._at]
@@ -109,7 +109,7 @@ class _Sed:
 # awk
 
 
-def awk(call: Call, text: str, values: dict[str, Field]) -> None:
+def awk(call: ProgramCall, text: str, values: dict[str, Field]) -> None:
     """`print > "f"`, `print | "command"`, `system("command")`; `values` are the variables of -v."""
     _Awk(text, values).read(call)
 
@@ -121,7 +121,7 @@ class _Awk:
         self._text, self._values, self._at = text, values, 0
         self._prints, self._depth = False, 0  # in a statement that prints; brackets open in it
 
-    def read(self, call: Call) -> None:
+    def read(self, call: ProgramCall) -> None:
         """Scan token by token; a statement that begins with print may end in a file."""
         before, literal = "", ""
         while self._at < len(self._text):
@@ -139,7 +139,7 @@ class _Awk:
                 self._sign(call, character)
                 before = character if character not in " \t" else before
 
-    def _named(self, call: Call, name: str, piped: str | None) -> None:
+    def _named(self, call: ProgramCall, name: str, piped: str | None) -> None:
         """A word; `piped`: the text before a pipe that leads to it."""
         if name in {"print", "printf"}:
             self._prints, self._depth = True, 0
@@ -148,7 +148,7 @@ class _Awk:
         elif name == "getline" and piped is not None:
             runs(call, piped)
 
-    def _sign(self, call: Call, sign: str) -> None:
+    def _sign(self, call: ProgramCall, sign: str) -> None:
         if sign == "#":
             end = self._text.find("\n", self._at)
             self._at = end if end >= 0 else len(self._text)
@@ -203,7 +203,7 @@ class _Awk:
             ends = self._blanks()
         return value if ends in {"", ";", "\n", "}", "#", ")"} else None
 
-    def _target(self, call: Call) -> None:
+    def _target(self, call: ProgramCall) -> None:
         appends = self._text[self._at : self._at + 1] == ">"
         self._at += appends
         target = self._value()
@@ -212,7 +212,7 @@ class _Awk:
         else:
             call.write(target, "append" if appends else "write")
 
-    def _pipe(self, call: Call) -> None:
+    def _pipe(self, call: ProgramCall) -> None:
         self._at += self._text[self._at : self._at + 1] == "&"
         at = self._at
         self._blanks()
@@ -225,7 +225,7 @@ class _Awk:
         else:
             call.reading.opened = True
 
-    def _system(self, call: Call) -> None:
+    def _system(self, call: ProgramCall) -> None:
         command = self._value()
         if isinstance(command, str):
             runs(call, command)
@@ -239,7 +239,7 @@ class _Awk:
 _PERL = ("open", "unlink", "rename", "copy", "move", "truncate", "write_file")
 
 
-def perl(call: Call, text: str) -> None:
+def perl(call: ProgramCall, text: str) -> None:
     """Files that a short program of perl names plainly; the command stays open besides."""
     for word in _PERL:
         at = text.find(word)
@@ -266,7 +266,7 @@ def _literals(text: str) -> list[str]:
     return texts
 
 
-def _opened(call: Call, word: str, names: list[str]) -> None:
+def _opened(call: ProgramCall, word: str, names: list[str]) -> None:
     names = [name for name in names if name and not any(sign in name for sign in "$@\\\n")]
     if word == "open":
         for index, name in enumerate(names[:2]):
@@ -290,7 +290,7 @@ def _opened(call: Call, word: str, names: list[str]) -> None:
         call.write(names[1])
 
 
-def editor(call: Call, commands: list[Field]) -> None:
+def editor(call: ProgramCall, commands: list[Field]) -> None:
     """`w FILE`, `saveas FILE` among the commands of ed, ex and vi; `e FILE`, if something is written after it."""
     lines = [
         line.strip(" :%,$").split()

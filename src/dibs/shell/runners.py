@@ -12,11 +12,11 @@ from dibs.shell.unknown import ANY, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.unknown import Field
 
 
-def subcommand(call: Call, verbs: str, short: str = "", long: str = "") -> tuple[int, bool]:
+def subcommand(call: ProgramCall, verbs: str, short: str = "", long: str = "") -> tuple[int, bool]:
     """`uv run X`, `poetry run X`: X comes after their own command and its options."""
     values = tuple(long.split())
     end, _ = leading(call.words, short, values)
@@ -28,13 +28,13 @@ def subcommand(call: Call, verbs: str, short: str = "", long: str = "") -> tuple
     return end + more, call.words[end] in {"dlx", "x"}
 
 
-def package(call: Call) -> tuple[int, bool]:
+def package(call: ProgramCall) -> tuple[int, bool]:
     """`npx X`, `bunx X`, `uvx X`."""
     end, given = leading(call.words, "pc", ("package", "call", "from", "with", "python", "index-url"))
     return (0 if any(option in {"c", "call"} for option, _ in given) else end), True
 
 
-def yarn(call: Call) -> tuple[int, bool]:
+def yarn(call: ProgramCall) -> tuple[int, bool]:
     """`yarn X` runs a script or a program, unless X is one of yarn's commands."""
     end, _ = leading(call.words, "", ("cwd",))
     if end < len(call.words) and call.words[end] in {"run", "exec", "dlx"}:
@@ -46,7 +46,7 @@ def _is_formatter(word: Field) -> bool:
     return isinstance(word, str) and "formatter" in PROGRAMS[word]
 
 
-def python(call: Call) -> tuple[int, bool]:
+def python(call: ProgramCall) -> tuple[int, bool]:
     """`python -m X`; a program in its arguments is searched."""
     end, given = leading(call.words, "WXcm", (), final="cm")
     for option, value in given:
@@ -70,7 +70,7 @@ def python(call: Call) -> tuple[int, bool]:
     return 0, False
 
 
-def node(call: Call) -> tuple[int, bool]:
+def node(call: ProgramCall) -> tuple[int, bool]:
     """`node -e TEXT`, or a text on its input."""
     end, given = leading(call.words, "erpI", ("eval", "print", "require", "import", "input-type"))
     for option, value in given:
@@ -81,7 +81,7 @@ def node(call: Call) -> tuple[int, bool]:
     return 0, False
 
 
-def ruby(call: Call) -> tuple[int, bool]:
+def ruby(call: ProgramCall) -> tuple[int, bool]:
     """`ruby -i -pe`, with the options of perl; else like node."""
     from dibs.shell import writers as shell_writers
 
@@ -89,7 +89,7 @@ def ruby(call: Call) -> tuple[int, bool]:
     return node(call)
 
 
-def inline_program(call: Call, signs: str, verbs: str = "") -> tuple[int, bool]:
+def inline_program(call: ProgramCall, signs: str, verbs: str = "") -> tuple[int, bool]:
     """`deno eval TEXT`, `php -r TEXT`, `bun -e TEXT`; else `bun x PROGRAM`."""
     for index, word in enumerate(call.words[1:-1], 1):
         text = call.words[index + 1]
@@ -99,7 +99,7 @@ def inline_program(call: Call, signs: str, verbs: str = "") -> tuple[int, bool]:
     return subcommand(call, verbs) if verbs else (0, False)
 
 
-def for_each_name(call: Call) -> None:
+def for_each_name(call: ProgramCall) -> None:
     """`fd … -x COMMAND`: like xargs, with the names that it finds."""
     places = [call.words.index(word) for word in ("-x", "-X", "--exec", "--exec-batch") if word in call.words]
     if not places:
@@ -113,7 +113,7 @@ def for_each_name(call: Call) -> None:
     call.run(words if named else [*words, name])
 
 
-def _file(call: Call, end: int) -> None:
+def _file(call: ProgramCall, end: int) -> None:
     """A program on the input, or in a file that this command has just written."""
     if end >= len(call.words) or call.words[end] == "-":
         _program(call, "", end + 1)
@@ -121,7 +121,7 @@ def _file(call: Call, end: int) -> None:
         _program(call, call.known_text(call.words[end]) or " ", end + 1)
 
 
-def parallel(call: Call) -> tuple[int, bool]:
+def parallel(call: ProgramCall) -> tuple[int, bool]:
     """`parallel COMMAND ::: WORDS`, or with the lines of its input; each is put in the place of `{}`, or at the end."""
     end, _ = leading(call.words, "jnNISaCdLsJ", ("jobs", "max-args", "colsep", "arg-file", "delimiter", "joblog"))
     words = call.words[end:]
@@ -144,7 +144,7 @@ _PLACES = {
 }  # fmt: skip
 
 
-def script(call: Call) -> tuple[int, bool]:
+def script(call: ProgramCall) -> tuple[int, bool]:
     """`script -c TEXT FILE`: the text is run, and what it prints is written into the file."""
     given, operands = options(call.words[1:], "cEmoOIBT", ("command", "log-out", "log-in", "log-io", "log-timing"))
     for path in operands[:1]:
@@ -156,7 +156,7 @@ def script(call: Call) -> tuple[int, bool]:
     return -1, False
 
 
-def _program(call: Call, text: str, end: int) -> None:
+def _program(call: ProgramCall, text: str, end: int) -> None:
     """Search a program, given as an argument or on the input; its own arguments begin at `end`."""
     if not text and call.stdin:
         text = call.stdin.raw or call.stdin.text or ""
@@ -166,6 +166,6 @@ def _program(call: Call, text: str, end: int) -> None:
         shell_scripts.look(call, text, call.words[end:])
 
 
-def tool(call: Call, names: str) -> tuple[int, bool]:
+def tool(call: ProgramCall, names: str) -> tuple[int, bool]:
     """`codex apply_patch`: a tool of the client, as a command."""
     return (1 if call.words[1:2] and call.words[1] in names.split() else 0), False

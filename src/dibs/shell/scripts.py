@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.unknown import Field
 
     Fields = Sequence[Field]
@@ -66,7 +66,7 @@ def _pairs(values: list[str], more: list[str]) -> list[str]:
     return [f"{value}/{end}" for value in values for end in more if len(value) + len(end) < MAX_NAME_LETTERS]
 
 
-def look(call: Call, source: str, arguments: Fields = ()) -> None:
+def look(call: ProgramCall, source: str, arguments: Fields = ()) -> None:
     """Name the files that a program plainly writes; `arguments` are the words after the program."""
     if len(source) > MAX_PROGRAM_LETTERS or "chdir(" in source or call.cwd is None:
         return
@@ -81,7 +81,7 @@ def look(call: Call, source: str, arguments: Fields = ()) -> None:
         _start(call, words, place)
 
 
-def _start(call: Call, words: list[str], place: str) -> None:
+def _start(call: ProgramCall, words: list[str], place: str) -> None:
     """A command that the program runs, in a folder: a text for a shell, or its words."""
     command: list[Field] = [*SHELL_TEXT, words[0]] if len(words) == 1 else [*words]
     env = call.env.copy()

@@ -14,31 +14,31 @@ from dibs.shell.unknown import ANY, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.shell.call import Call
+    from dibs.shell.call import ProgramCall
     from dibs.shell.options import Fields
     from dibs.shell.unknown import Field
 
 
-def operands(call: Call, how: str, short: str = "", long: str = "", merges: str = "") -> None:
+def operands(call: ProgramCall, how: str, short: str = "", long: str = "", merges: str = "") -> None:
     """A command that writes all its operands."""
     for path in call.options(short, tuple(long.split()))[1]:
         call.write(path, how, merges=bool(merges))
 
 
-def output(call: Call, short: str, long: str, values: str) -> None:
+def output(call: ProgramCall, short: str, long: str, values: str) -> None:
     """A command that writes the file named by one option."""
     given, _ = call.options(short + values, (long,))
     if has(given, short, long):
         call.write(last(given, short, long))
 
 
-def second(call: Call, short: str) -> None:
+def second(call: ProgramCall, short: str) -> None:
     """`uniq IN OUT`, `xxd IN OUT`."""
     for path in call.options(short)[1][1:2]:
         call.write(path)
 
 
-def tee(call: Call) -> None:
+def tee(call: ProgramCall) -> None:
     """Its operands get the input."""
     given, operands = call.options()
     for path in operands:
@@ -51,7 +51,7 @@ def tee(call: Call) -> None:
 # In place
 
 
-def sed(call: Call) -> None:
+def sed(call: ProgramCall) -> None:
     """`sed -i`, as GNU has it (`-i`, `-i.bak`) and as BSD has it (`-i ''`, `-i .bak`)."""
     words = call.words[1:]
     suffix = ""
@@ -110,7 +110,7 @@ def _is_suffix(word: str, rest: Fields) -> bool:
     return word.startswith(".") and "/" not in word and len([other for other in rest if other]) > 1
 
 
-def _inplace(call: Call, operands: Fields, suffix: str) -> None:
+def _inplace(call: ProgramCall, operands: Fields, suffix: str) -> None:
     for path in operands:
         call.write(path, merges=True)
         if suffix and isinstance(path, Unknown):
@@ -121,7 +121,7 @@ def _inplace(call: Call, operands: Fields, suffix: str) -> None:
             call.write(backup if "/" in backup else os.path.join(os.path.dirname(path), backup))
 
 
-def perl(call: Call) -> None:
+def perl(call: ProgramCall) -> None:
     """`perl -i`, `perl -pi -e`, `perl -i.bak`."""
     suffix, inplace, script, i = "", False, False, 1
     texts: list[str] = []
@@ -159,7 +159,7 @@ def perl(call: Call) -> None:
         _inplace(call, words[i if script else i + 1 :], suffix)
 
 
-def awk(call: Call) -> None:
+def awk(call: ProgramCall) -> None:
     """What its program writes; with `-i inplace`, its files."""
     given, operands = call.options("fFvil", ("file", "field-separator", "assign", "include", "load"))
     if has(given, "f", "file") or not operands or not isinstance(operands[0], str):
@@ -179,7 +179,7 @@ def awk(call: Call) -> None:
         _inplace(call, [word for word in files if not isinstance(word, str) or "=" not in word], "")
 
 
-def yq(call: Call) -> None:
+def yq(call: ProgramCall) -> None:
     """With -i, its files."""
     given, operands = call.options("pos", ("input-format", "output-format", "split-exp", "from-file"))
     if has(given, "i", "inplace", "in-place"):
@@ -187,7 +187,7 @@ def yq(call: Call) -> None:
             call.write(path, merges=True)
 
 
-def vi(call: Call) -> None:
+def vi(call: ProgramCall) -> None:
     """Its files, and those that its commands name."""
     given, operands = call.options("cSTuUwW", ("cmd",))
     commands: Fields = [value or "" for option, value in given if option in {"c", "cmd"}]
@@ -199,7 +199,7 @@ def vi(call: Call) -> None:
     _written_from(call, [*commands, *_typed(call)])
 
 
-def ed(call: Call) -> None:
+def ed(call: ProgramCall) -> None:
     """Its file, and those that its commands name."""
     _, operands = call.options("p", ("prompt",))
     for path in operands:
@@ -207,27 +207,27 @@ def ed(call: Call) -> None:
     _written_from(call, _typed(call))
 
 
-def _written_from(call: Call, commands: Fields) -> None:
+def _written_from(call: ProgramCall, commands: Fields) -> None:
     if commands:
         from dibs.shell import program_texts as shell_program_texts
 
         shell_program_texts.editor(call, commands)
 
 
-def _typed(call: Call) -> Fields:
+def _typed(call: ProgramCall) -> Fields:
     """The commands on an editor's input."""
     text = (call.stdin.raw or call.stdin.text) if call.stdin else None
     return [text] if text else []
 
 
-def openssl(call: Call) -> None:
+def openssl(call: ProgramCall) -> None:
     """The files of its output options."""
     for option, path in zip(call.words[1:], call.words[2:], strict=False):
         if option in {"-out", "-keyout", "-signature", "-writerand"} and "-verify" not in call.words:
             call.write(path)
 
 
-def rmdir(call: Call) -> None:
+def rmdir(call: ProgramCall) -> None:
     """Only empty directories go: with something in it, nothing happens."""
     given, operands = call.options()
     for path in operands:
@@ -245,7 +245,7 @@ def _has_entries(folder: str) -> bool:
         return False
 
 
-def rename(call: Call) -> None:
+def rename(call: ProgramCall) -> None:
     """The old names are known; the new ones are computed by an expression."""
     given, operands = call.options("e")
     if has(given, "n", "no-act", "nono", "just-print", "dry-run"):
@@ -284,7 +284,7 @@ def _renamed(words: Fields) -> list[str] | None:
 # Output named by an option
 
 
-def dd(call: Call) -> None:
+def dd(call: ProgramCall) -> None:
     """`of=FILE`."""
     for word in call.words[1:]:
         if isinstance(word, Unknown):
@@ -296,7 +296,7 @@ def dd(call: Call) -> None:
             call.write(word[3:])
 
 
-def sort(call: Call) -> None:
+def sort(call: ProgramCall) -> None:
     """`-o FILE`, which may be one of those that it sorts."""
     long = ("output", "key", "field-separator", "buffer-size", "temporary-directory", "parallel", "files0-from")
     given, operands = call.options("oktST", long)

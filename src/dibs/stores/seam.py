@@ -336,7 +336,7 @@ class Scanned:
         self.truncated = truncated
 
 
-class Engine:
+class BaseStore:
     """Default implementations that engines share."""
 
     queued = 0  # nobody waits for another process

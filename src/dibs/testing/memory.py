@@ -22,8 +22,8 @@ from dibs.stores.seam import (
     MAX_CLOCK_AGE_MS,
     MAX_RUNS,
     MAX_STALE_RUNS,
+    BaseStore,
     BaseTransaction,
-    Engine,
     Event,
     Fetched,
     Head,
@@ -60,7 +60,7 @@ class Faults:
         self.abort, self.between = abort, between
 
 
-class MemoryStore(Engine):
+class MemoryStore(BaseStore):
     """A store in this process. Thread-safe; one transaction at a time."""
 
     def __init__(

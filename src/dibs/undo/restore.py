@@ -151,11 +151,11 @@ RESTORE = Operation(
         *PAGED,
     ),
     errors=(Held, Invalid, NotFound),
-    may="agent",
+    rank="agent",
     answer="RestoreAnswer",
     group="guards",
     destructive=True,
-    whole=True,
+    is_query=True,
 )
 
 QUERIES = (RESTORE,)

@@ -1,7 +1,7 @@
 """What a command under a claim finds in its environment: the claim's token, and the credential of a far store.
 
 Both are called DIBS_TOKEN where people set them: a credential for `DIBS_STORE=https://…`, the number of a claim in a
-command that dibs runs. There the credential moves to DIBS_CREDENTIAL, where stores/far_connection.py looks for it,
+command that dibs runs. There the credential moves to DIBS_CREDENTIAL, where stores/far/connection.py looks for it,
 so that what such a command asks of dibs is answered.
 """
 

@@ -40,7 +40,7 @@ def test_an_approved_command_runs_no_program_writes_no_file_and_needs_no_higher_
         assert field.kind != "file", field.name
         assert field.name not in RUNNING or name == "help", field.name
     if found.operation is not None:
-        assert RANKS[found.operation.may] <= RANKS[AGENT]
+        assert RANKS[found.operation.rank] <= RANKS[AGENT]
         assert not found.operation.around, "a part of a program"
 
 

@@ -121,5 +121,5 @@ def token_of(host: Host, **given: Any) -> str:
     """A new credential: its token."""
     session = host.session()
     operation = session.operation("token new")
-    person = Call(session.config.policy, agent="tess", how="user")
+    person = Call(session.config.policy, agent="tess", identified_by="user")
     return str(session.answer(operation, person, given)["token"])

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from dibs.server.far_half import FarHalf
 from dibs.server.host import Host
+from dibs.server.remote_endpoint import RemoteEndpoint
 from dibs.workspace import location
 from tests.interfaces.mcp.sdk_clients import DIBS, ERAS, NEW, PATIENCE, ask, connected, play
 from tests.waiting import until
@@ -76,7 +76,7 @@ def test_every_method_and_every_route_is_refused_as_soon_as_the_credential_is_re
     shell.json("token", "revoke", made["credential"]["id"], exit=0)
     assert set(statuses()) == {401}
     host = Host(location.find(str(shell.folder), None))
-    routes = {path: method for path, (method, _) in FarHalf(host).routes().items()}
+    routes = {path: method for path, (method, _) in RemoteEndpoint(host).routes().items()}
     routes |= {"/session/code": "POST", "/metrics": "GET", "/events": "GET", "/readyz": "GET", "/v1/status": "POST"}
     head = {"Authorization": f"Bearer {made['token']}"}
     found = {

@@ -16,8 +16,8 @@ from textual.geometry import Region
 import dibs
 from dibs.client.session import Session
 from dibs.interfaces.session_hooks import ProgramDoor
+from dibs.interfaces.top.action_thread import ActionThread
 from dibs.interfaces.top.app import Top
-from dibs.interfaces.top.desk import ActionThread
 from dibs.interfaces.top.draw import text_of
 from dibs.interfaces.top.picture import frame
 from dibs.interfaces.top.reader import Asker, FeedReader

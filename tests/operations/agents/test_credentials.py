@@ -38,7 +38,7 @@ class Server:
         operation = catalogue.operation(name)
         if "resources" in fields:
             fields["resources"] = [resource(one) for one in fields["resources"]]
-        call = Call(self.fleet.policy, agent=agent, how="credential", credential=credential)
+        call = Call(self.fleet.policy, agent=agent, identified_by="credential", credential=credential)
         verb = self.fleet.store.run if operation.writes else self.fleet.store.look
         while True:
             try:

@@ -35,7 +35,7 @@ class Terminal:
                 fields[key] = resource(fields[key]) if key == "resource" else [resource(one) for one in fields[key]]
         call = Call(
             self.policy, agent=named, fallback="me@here", ancestors=[self.fleet.process(pid) for pid in self.above],
-            typed=True, session=self.session, how="--as" if agent else "",
+            from_shell=True, session=self.session, identified_by="--as" if agent else "",
         )  # fmt: skip
         verb = self.fleet.store.run if operation.writes else self.fleet.store.look
         while True:

@@ -486,7 +486,7 @@ def test_a_person_at_work_here_is_told_however_many_agents_there_are(fleet: Flee
     from dibs.operations.core.call import Call
     from dibs.operations.core.entry import perform
 
-    call = Call(fleet.policy, fallback="me@here", typed=True)
+    call = Call(fleet.policy, fallback="me@here", from_shell=True)
     operation = catalogue.operation("leave")
     fleet.store.run(lambda tx: perform(tx, call, operation, {}))
     operation = catalogue.operation("boot")

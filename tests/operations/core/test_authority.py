@@ -51,19 +51,19 @@ def refused(fleet: Fleet, agent: str, name: str, /, client: int | None = None, *
 
 def test_every_operation_declares_who_may_call_it() -> None:
     for operation in catalogue.every():
-        assert operation.may in RANKS, operation.name
-        assert bool(operation.asks) == bool(operation.others), operation.name
-        if operation.others:
-            assert RANKS[operation.others] > RANKS[operation.may], operation.name
+        assert operation.rank in RANKS, operation.name
+        assert bool(operation.required_rank) == bool(operation.max_rank), operation.name
+        if operation.max_rank:
+            assert RANKS[operation.max_rank] > RANKS[operation.rank], operation.name
         if not operation.writes:
-            assert operation.may in {"viewer", "person"}, operation.name
+            assert operation.rank in {"viewer", "person"}, operation.name
 
 
 def test_what_is_judged_by_its_words_is_judged_as_it_is_declared() -> None:
     for act, least in authority.ACTS.items():
         if act in {one.name for one in catalogue.every()}:
             declared = catalogue.operation(act)
-            assert (declared.others or declared.may) == least
+            assert (declared.max_rank or declared.rank) == least
 
 
 @pytest.mark.parametrize(

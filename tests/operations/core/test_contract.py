@@ -229,7 +229,7 @@ def test_the_queries_answer_as_they_declare(workspace: dibs.Workspace) -> None:
 
 def test_a_call_from_a_credential_asks_neither_the_environment_nor_the_processes(workspace: dibs.Workspace) -> None:
     session = workspace.session
-    call = Call(session.config.policy, agent="remote", how="credential")
+    call = Call(session.config.policy, agent="remote", identified_by="credential")
     answer = session.answer(
         session.operation("claim"), call, {"resources": [session.paths.canonical("x", session.cwd)]}
     )

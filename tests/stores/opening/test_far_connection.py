@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from dibs.stores.far_connection import FarConnection
+from dibs.stores.far.connection import FarConnection
 from tests.waiting import LIMIT_S
 
 

@@ -20,8 +20,10 @@ from dibs.client import store_move
 from dibs.client.session import Session
 from dibs.errors import Busy, DibsError, Unavailable
 from dibs.machine import clock
-from dibs.stores.move import carry, redis_side, sqlite_side
+from dibs.stores.move import carry
+from dibs.stores.redis import move_side as redis_side
 from dibs.stores.redis.store import RedisStore
+from dibs.stores.sqlite import move_side as sqlite_side
 from dibs.stores.sqlite import store as sqlite_store
 from tests.interfaces import mover
 from tests.interfaces.local_server import Home

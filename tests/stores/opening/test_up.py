@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from dibs.stores import autostart
+from dibs.machine.file_mutex import FileMutex
+from dibs.stores.redis import autostart
 from dibs.stores.redis.wire import ServerError
 from tests.interfaces.local_server import Home, end_server, hide, port_url, socket_url
 from tests.interfaces.repository import Repository, is_gone
@@ -197,7 +198,7 @@ def test_a_start_in_the_background_that_comes_late_does_not_undo_a_stop(home: Ho
 
 
 def test_a_start_that_waited_while_the_workspace_was_deleted_starts_nothing(home: Home) -> None:
-    with autostart.FileMutex(str(home.local)) as first:
+    with FileMutex(str(home.local / autostart.START_MUTEX)) as first:
         assert first.mine
         environment = {**home.environment, "DIBS_BACKGROUND": "1"}
         late = subprocess.Popen(

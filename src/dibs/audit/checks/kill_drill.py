@@ -56,7 +56,7 @@ def drill(session: Session, holders: Sequence[str]) -> tuple[dict[str, str], int
 
 def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict[str, bool | None]) -> None:
     def act(who: str, operation: Operation, how: str = "", /, **fields: Any) -> Any:
-        call = Call(session.config.policy, agent=who, how=how)
+        call = Call(session.config.policy, agent=who, identified_by=how)
         call.facts.update(facts)
         try:
             return perform(tx, call, operation, fields)

@@ -10,6 +10,7 @@ import sys
 from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
 
 from dibs.guards.start.bundle import HEAD_BYTES, VERSION, path_of
+from dibs.stores import ENGINES
 from dibs.workspace.known_clients import NAMES
 
 TYPE_CHECKING = False
@@ -30,7 +31,7 @@ FOLDERS = (
     *[f"interfaces/agents/{name}" for name in NAMES], "ledger", "machine", "shell", "operations", "operations/agents",
     "operations/claims", "operations/core", "operations/documents", "operations/guards", "operations/messages",
     "operations/runs", "operations/tasks", "operations/upkeep", "operations/votes", "stores", "stores/move",
-    "stores/redis", "stores/sqlite", "workers", "workspace",
+    *[f"stores/{folder}" for folder in sorted({*ENGINES.values()})], "workers", "workspace",
 )  # fmt: skip
 LEFT_OUT = ("__main__.py", "interfaces/agents/make_index.py", "operations/core/answer_keys.py", "shell/rows.py")
 TYPES = "answers.py"  # in each room: types alone
@@ -81,7 +82,7 @@ BUNDLED_MODULES = {
     "dibs.stores.redis.store": (
         "dibs.stores.move.moved_mark", "dibs.stores.redis.scripts", "dibs.stores.redis.wire", "dibs.stores.redis.epoch",
         "dibs.stores.redis.cache", "dibs.stores.redis.clock_pace", "dibs.stores.redis.transaction", "dibs.stores.turns",
-        "dibs.stores.urls", "dibs.stores.autostart",
+        "dibs.stores.urls", "dibs.stores.redis.autostart",
     ),
     # bundle.py asks for the client's own half by the hook's first argument
     **{f"dibs.interfaces.agents.{name}.hook": (f"dibs.interfaces.agents.{name}",) for name in NAMES},

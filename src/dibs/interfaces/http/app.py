@@ -19,9 +19,9 @@ from dibs.interfaces.http.events import Events
 from dibs.interfaces.http.guard import Guard
 from dibs.interfaces.http.operations import PREFIX, Operations
 from dibs.interfaces.http.replies import Refusal, reply
-from dibs.server.far_half import MAX_WAITING
 from dibs.server.feed import Feed
 from dibs.server.figures import Figures
+from dibs.server.remote_endpoint import MAX_WAITING
 from dibs.server.requests import Requests
 
 TYPE_CHECKING = False

@@ -1,7 +1,7 @@
 """`/link/…`: the store of this server for dibs on other machines (`DIBS_STORE=https://…`); client/far_link.py asks.
 
-The functions are in server/far_half.py; here they are behind HTTP. They block, so each runs in a thread: those that
-wait in the pool for that. No route has an effect on GET.
+The functions are in server/remote_endpoint.py; here they are behind HTTP. They block, so each runs in a thread: those
+that wait in the pool for that. No route has an effect on GET.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dibs.errors import Invalid, NotFound
 from dibs.interfaces.http import body
 from dibs.interfaces.http.operations import NOT_ALLOWED, check_type
 from dibs.interfaces.http.replies import Refusal, reply
-from dibs.server.far_half import FarHalf
+from dibs.server.remote_endpoint import RemoteEndpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class LinkRoutes:
     """The endpoint of all routes below `/link`."""
 
     def __init__(self, app: Application) -> None:
-        self.half = FarHalf(app.host)
+        self.half = RemoteEndpoint(app.host)
         self._app = app
         self._routes = self.half.routes()
 

@@ -71,7 +71,7 @@ def _route(operation: Operation, answer: Schema) -> Schema:
         "operationId": operation.name.replace(" ", "_"),
         "summary": operation.help,
         "tags": [operation.group],
-        "x-may": operation.may,
+        "x-may": operation.rank,
         "requestBody": {"required": True, "content": {"application/json": {"schema": request}}},
         "responses": {
             "200": {"description": "The answer, as `--json` prints it.", "content": _json(_answer(answer))},

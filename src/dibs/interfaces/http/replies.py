@@ -62,7 +62,7 @@ def caller_gone() -> Refusal:
 
 
 def ending() -> Busy:
-    """What those are told who ask, or wait, while the server ends. dibs itself asks again (far_connection.py)."""
+    """What those are told who ask, or wait, while the server ends. dibs itself asks again (stores/far/)."""
     return Busy("the server is stopping; try again.", ending=True)
 
 

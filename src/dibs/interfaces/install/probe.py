@@ -79,7 +79,7 @@ class Scratch:
             resource = session.paths.canonical(HELD, self.folder)
             session.run(session.operation("claim"), call, {"resources": [resource], "ttl": 300_000})
             session.run(session.operation("boot"), Call(session.config.policy, agent=KILLED), {})
-            person = Call(session.config.policy, agent=PERSON, how="user")
+            person = Call(session.config.policy, agent=PERSON, identified_by="user")
             session.run(session.operation("kill"), person, {"agent": KILLED, "why": "a trial"})
         finally:
             session.close()

@@ -11,6 +11,7 @@ import shutil
 
 from dibs.errors import DibsError, Held, Unavailable, named
 from dibs.interfaces.install import githooks
+from dibs.stores.engines import started_server
 from dibs.workspace import location
 
 TYPE_CHECKING = False
@@ -80,10 +81,9 @@ def everything(place: Place) -> None:
     """Delete it."""
     for ref in _refs(place):
         githooks.ask(place, "update-ref", "-d", ref)
-    if os.path.exists(os.path.join(place.local, "redis", "server.json")):
-        from dibs.stores import local_server
-
-        local_server.stop(place.local)  # its files are about to go
+    server = started_server(place.local)
+    if server is not None:
+        server.stop(place.local)  # its files are about to go
     for home in [*_homes(place), *_kept(place)]:
         (os.unlink if os.path.islink(home) else shutil.rmtree)(home)
 

@@ -114,5 +114,6 @@ class Started(Identity):
         return Call(
             session.config.policy, agent=agent or self.agent,
             fallback=unnamed(process_name(self.client or processes.this())), client=self.client,
-            ancestors=[one for one, _ in self.process.chain], request=request, kind=self.kind, how=self.how, model=True,
+            ancestors=[one for one, _ in self.process.chain], request=request, kind=self.kind,
+            identified_by=self.how, model=True,
         )  # fmt: skip

@@ -80,11 +80,11 @@ def parameters(operation: Operation) -> list[tuple[str, str, str]]:
     A query takes by position what the environment may have, too: `run_report("r1")`.
     """
     shown = _shown(operation)
-    first = [field for field in shown if field.positional or (operation.whole and field.env)]
+    first = [field for field in shown if field.positional or (operation.is_query and field.env)]
     keywords = [_parameter(field) for field in shown if field not in first]
     if operation.name == HANDLED:
         keywords.append(("auto_renew", "bool", "True"))
-    if not operation.whole:
+    if not operation.is_query:
         keywords.append(("request_id", "str | None", "None"))
     positional = [_parameter(field) for field in first]
     has_star = any(name.startswith("*") for name, _, _ in positional)
@@ -168,7 +168,7 @@ def source(operation: Operation, *, is_async: bool) -> str:
     define = f"def {method_name(operation.name)}({', '.join(['self', *written])}):"
     if operation.name == HANDLED:
         return f"{define}\n    return self._claim(request_id, auto_renew, {given})\n"
-    key = "None" if operation.whole else "request_id"
+    key = "None" if operation.is_query else "request_id"
     call = f'self.ask_for("{operation.name}", {key}, {given})'
     return f"async {define}\n    return await {call}\n" if is_async else f"{define}\n    return {call}\n"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 
 from dibs.client import read_fields as readers
-from dibs.client.adaptive_link import CrowdLink
+from dibs.client.adaptive_link import AdaptiveLink
 from dibs.client.session import Session
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.interfaces.python.claim import Claim
@@ -95,7 +95,7 @@ class Workspace(Methods):
         named = os.environ.get("DIBS_WORKSPACE")
         self._session = Session(folder, named, timeout=_seconds(timeout), door=ProgramDoor())
         if not self._session.is_far:
-            self._session.link = CrowdLink(self._session.place.local)
+            self._session.link = AdaptiveLink(self._session.place.local)
         self._agent = agent
         self._process = processes.this()
         self.renewals = Renewals()
@@ -156,7 +156,7 @@ class Workspace(Methods):
     def caller(self, request_id: str = "") -> Call:
         """Who calls through this, for other doors."""
         call = self._session.identify(self._agent, client=self._process, request=request_id)
-        call.how = self.named_by if self._agent or call.how == "DIBS_AGENT" else call.how
+        call.identified_by = self.named_by if self._agent or call.identified_by == "DIBS_AGENT" else call.identified_by
         return call
 
     def close(self) -> None:
@@ -183,7 +183,7 @@ class Workspace(Methods):
         own = self._session
         twin = Session(own.cwd, None, timeout=own.timeout, place=own.place, door=own.door)
         if not twin.is_far:
-            twin.link = CrowdLink(twin.place.local)
+            twin.link = AdaptiveLink(twin.place.local)
         made._session = twin
         made._agent, made._process, made.renewals, made.told = self._agent, self._process, Renewals(), None
         made._closings = made._calls = made._calls_at_close = 0

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 import threading
 
 import dibs
+from dibs.stores import ENGINES
 
 AFTER_S = 3.0  # not at once: callers wait for the start, and many a server of a test lives shorter than this
 # No server asks for these, or they bring large libraries that most servers never use: MCP's own, which its first
-# request loads, and that of Redis, which is loaded already where the store is there.
+# request loads, and redis-py, which is loaded already where the store needs it.
 OTHERS = (
     "dibs.__main__", "dibs.demo", "dibs.interfaces.cli", "dibs.interfaces.mcp", "dibs.interfaces.top", "dibs.patterns",
-    "dibs.stores.redis",
+    "dibs.stores.redis.client",
 )  # fmt: skip
 
 
@@ -40,9 +42,14 @@ class WholeCode:
 
 
 def load() -> None:
-    """Load it now. What needs a library that is not installed is left out: nobody can ask for it."""
+    """Load it now, but for the engines that this server does not use.
+
+    What needs a library that is not installed is left out: nobody can ask for it.
+    """
+    engines = [f"dibs.stores.{folder}" for folder in ENGINES.values()]
+    unused = [engine for engine in engines if f"{engine}.store" not in sys.modules]
     for found in pkgutil.walk_packages(dibs.__path__, "dibs.", onerror=lambda _: None):
-        if not found.name.startswith(OTHERS):
+        if not found.name.startswith((*OTHERS, *unused)):
             try:
                 importlib.import_module(found.name)
             except ImportError:

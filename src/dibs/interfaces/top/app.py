@@ -25,7 +25,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from dibs.interfaces.top import actions, words, worktrees
-from dibs.interfaces.top.desk import reason_of
+from dibs.interfaces.top.action_thread import reason_of
 from dibs.interfaces.top.dialogs import Compose, Confirm, Field, Keys
 from dibs.interfaces.top.keys import ACTIONS, CHORDS
 from dibs.interfaces.top.panes import AGENTS, ALERT, LOG
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.timer import Timer
 
-    from dibs.interfaces.top.desk import ActionThread
+    from dibs.interfaces.top.action_thread import ActionThread
     from dibs.interfaces.top.reader import Asker, FeedReader
     from dibs.interfaces.top.rows import Line
     from dibs.interfaces.top.state import FleetState

@@ -19,7 +19,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from dibs.interfaces.top import actions
-from dibs.interfaces.top.desk import reason_of
+from dibs.interfaces.top.action_thread import reason_of
 from dibs.interfaces.top.keys import KEYS
 from dibs.interfaces.top.reader import FAULTS
 from dibs.interfaces.top.words import plain
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
+    from dibs.interfaces.top.action_thread import ActionThread
     from dibs.interfaces.top.actions import Action
-    from dibs.interfaces.top.desk import ActionThread
     from dibs.interfaces.top.reader import Asker
     from dibs.interfaces.top.state import FleetState
 

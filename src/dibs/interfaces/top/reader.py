@@ -2,7 +2,7 @@
 
 `Reader` is a thread with a session of its own. It follows the log (`store.follow`: the store's own way to wait, the
 same for SQLite, Redis and a server elsewhere) and reads a topic again when an event concerns it, not more often than
-that can be afforded. What a person asks for is desk.py's.
+that can be afforded. What a person asks for is action_thread.py's.
 
 What a server or a store does not answer is said (`State.lost`), and tried again; nothing is missed meanwhile: the next
 events are those after the last one that was read.

@@ -120,7 +120,13 @@ def _bring(tx: Transaction, call: Call, former: Agent) -> None:
         if claim["until"] <= tx.now:
             endings.expire(tx, claim)
             continue
-        given: Claim = {**claim, "agent": call.agent, "claim": f"c{tx.id()}", "token": TOKEN, "tied": call.tied}
+        given: Claim = {
+            **claim,
+            "agent": call.agent,
+            "claim": f"c{tx.id()}",
+            "token": TOKEN,
+            "tied": call.from_current_process,
+        }
         endings.give_back(tx, claim, claim["resources"], "handover", to=call.agent)
         endings.grant(tx, given, "handover")
         if given["by"] == endings.BY_TASK:

@@ -55,7 +55,7 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> dict[str, Any]:
         agent["rules"], agent["rules_at"] = call.rules, COMMIT
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     agent.update({"files": dict([*{**told, **files}.items()][-MAX_TEXTS:])} if files else {})
-    call.tied = process is not None and agent["process"] == process
+    call.from_current_process = process is not None and agent["process"] == process
     rivals = [aliases.adopt(tx, call, agent, alias) for alias in (before, request["also"]) if alias]
     put_agent(tx, agent)
     call.name = agent["name"]
@@ -117,7 +117,7 @@ def come_back(tx: Transaction, call: Call, agent: Agent) -> None:
     assert call.client is not None
     set_process(tx, agent, call.client, program=call.is_program(call.client), host=call.host)
     agent["incarnation"] += 1
-    agent["seen"], call.tied = tx.now, True
+    agent["seen"], call.from_current_process = tx.now, True
     put_agent(tx, agent)
     _move(tx, call.agent, _live(tx, call)[0])
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": call.client})
@@ -398,7 +398,7 @@ def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
         "incarnation": record["incarnation"] if record else 0,
         "known": record is not None,
         "held": len(live),
-        "by": call.how,
+        "by": call.identified_by,
     }
 
 
@@ -547,7 +547,7 @@ OPERATIONS = (
                 sent_by=ANYWHERE,
             ),
         ),
-        may="viewer",
+        rank="viewer",
         answer="BootAnswer",
         boots=True,
         wants=("rules", "deliveries"),
@@ -559,7 +559,7 @@ OPERATIONS = (
         _leave,
         "Sign off: your claims are released; a subagent's claims pass to its parent.",
         group="agents",
-        may="viewer",
+        rank="viewer",
         answer="LeaveAnswer",
         idempotent=True,
     ),
@@ -570,9 +570,9 @@ OPERATIONS = (
         group="agents",
         fields=(_KILLED, Field("why", "text", "the reason", required=True, metavar="T")),
         errors=(NotFound, Invalid),
-        may="agent",
-        others="orchestrator",
-        asks=_asks,
+        rank="agent",
+        max_rank="orchestrator",
+        required_rank=_asks,
         answer="KillAnswer",
         afterwards="still running",
         destructive=True,
@@ -584,9 +584,9 @@ OPERATIONS = (
         group="agents",
         fields=(_REVIVED,),
         errors=(NotFound,),
-        may="agent",
-        others="orchestrator",
-        asks=_asks,
+        rank="agent",
+        max_rank="orchestrator",
+        required_rank=_asks,
         answer="ReviveAnswer",
         idempotent=True,
     ),

@@ -32,15 +32,15 @@ def name_caller(tx: Transaction, call: Call) -> None:
     owner: ProcessOwner | None
     for owner in tx.get_many(keys).values():
         if owner is not None:
-            call.agent, call.how = owner["agent"], "process"
+            call.agent, call.identified_by = owner["agent"], "process"
             return
-    call.agent, call.how = call.fallback, "user"
+    call.agent, call.identified_by = call.fallback, "user"
 
 
 def shells_of(tx: Transaction, call: Call) -> list[str]:
     """The agents whose shell this call comes from: by its session variable, and by the nearest client process."""
-    program = not call.typed and call.how == PROGRAM
-    if not (call.typed or program):
+    program = not call.from_shell and call.identified_by == PROGRAM
+    if not (call.from_shell or program):
         return []
     keys, own = [process_key(process_name(process)) for process in call.ancestors], agent_key(call.session)
     owners = tx.get_many([*keys, own])
@@ -53,10 +53,10 @@ def shells_of(tx: Transaction, call: Call) -> list[str]:
 def refusal(tx: Transaction, call: Call) -> Forbidden | None:
     """Why this call may not come from its shell, or None. Remembers whose shell it is."""
     own = shells_of(tx, call)
-    call.inside = next((agent for agent in own if within(call.agent, agent)), own[0] if own else "")
+    call.shell_owner = next((agent for agent in own if within(call.agent, agent)), own[0] if own else "")
     if not own:
         return None
-    return None if within(call.agent, call.inside) else refusal_of_other_agent(tx, call.inside, call.agent)
+    return None if within(call.agent, call.shell_owner) else refusal_of_other_agent(tx, call.shell_owner, call.agent)
 
 
 def refusal_of_other_agent(tx: Transaction, own: str, other: str) -> Forbidden:

@@ -93,7 +93,7 @@ OPERATIONS = (
             Field("why", "text", "what you do about it", default="", metavar="T"),
         ),
         errors=(NotFound,),
-        may="agent",
+        rank="agent",
         idempotent=True,
         answer="AlertAckAnswer",
         afterwards="evidence",

@@ -102,7 +102,7 @@ def claim(
     overlaps = _live_overlaps_of(tx, call, terms, waiter, will_wait=will_wait)
     if overlaps.unfinished and by_hand:
         return Continue()  # what has ended so far is committed; the next transaction ends more
-    if call.inside and by_hand and overlaps.subagents:
+    if call.shell_owner and by_hand and overlaps.subagents:
         _leave_queue(tx, overlaps)
         return _refuse(tx, terms, overlaps.subagents, interest=False)
     covering = _covering(overlaps.own_claims, terms)
@@ -138,7 +138,7 @@ def _terms_of(tx: Transaction, call: Call, request: ClaimRequest, base: dict[str
     terms: ClaimTerms = {
         "agent": call.agent, "mode": request["mode"], "tree": request["tree"], "resources": wanted,
         "reason": request["reason"], "task": request["task"], "expect": request["expect"], "ttl": lifetime,
-        "life": life, "fixed": ttl is not None, "by": request["by"], "tied": call.tied,
+        "life": life, "fixed": ttl is not None, "by": request["by"], "tied": call.from_current_process,
         "deadline": tx.now + request["wait"], "request": ["claim", call.request] if call.request else None,
         "ends": "", "keep": request["keep"], "wake": check_text(request["wake"], "wake"), "base": base,
     }  # fmt: skip
@@ -200,7 +200,7 @@ def _ends_with_commit(call: Call, terms: ClaimTerms) -> bool:
     A model that was refused, waits and commits has no reason to think of a release; a person or a script has.
     """
     plain = all(resources.kind_of(resource) in {"file", "inode"} for resource in terms["resources"])
-    by_hand = terms["by"] == endings.BY_HAND and bool(call.inside) and terms["mode"] == resources.WRITE
+    by_hand = terms["by"] == endings.BY_HAND and bool(call.shell_owner) and terms["mode"] == resources.WRITE
     return by_hand and plain and not terms["task"]
 
 
@@ -281,7 +281,7 @@ def _overlaps_of(
     if overlaps.own_place is None:
         _find_own_place(tx, terms, overlaps, first=not waiter)
     suspects = (
-        [] if call.tied else overlaps.own_claims
+        [] if call.from_current_process else overlaps.own_claims
     )  # the caller's own process is known to be alive, or must be checked
     if not will_wait:
         suspects = suspects + overlaps.holders
@@ -362,7 +362,7 @@ def _refresh(tx: Transaction, call: Call, claim: Claim, terms: ClaimTerms, overl
         claim["ttl"] = max(claim["ttl"], terms["ttl"])
     if terms["keep"]:
         claim["ends"], claim["by"] = "", terms["by"]
-    claim["tied"] = claim["tied"] or call.tied
+    claim["tied"] = claim["tied"] or call.from_current_process
     if terms["by"] in {endings.BY_HAND, endings.BY_TASK}:  # what dibs says of a restore is not why the agent holds it
         claim["reason"] = terms["reason"] or claim["reason"]
     claim["task"] = terms["task"] or claim["task"]
@@ -399,7 +399,7 @@ def _grant(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps) 
     claim["until"] = max(least, min(tx.now + claim["ttl"], claim["life"]))
     endings.grant(tx, claim, "request", terms["request"])
     answer = endings.grant_answer(tx, claim)
-    if call.inside and terms["by"] == endings.BY_HAND:
+    if call.shell_owner and terms["by"] == endings.BY_HAND:
         from dibs.operations.agents import speech
 
         if speech.subagents(tx, call.agent):
@@ -546,9 +546,9 @@ CLAIM = Operation(
         *WAITING,
     ),
     errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
-    may="worker",
-    others="orchestrator",
-    asks=_asks,
+    rank="worker",
+    max_rank="orchestrator",
+    required_rank=_asks,
     answer="ClaimAnswer",
     takes=True,
     ahead=_ahead,

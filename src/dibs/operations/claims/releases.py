@@ -43,7 +43,7 @@ def _renew(tx: Transaction, call: Call, request: RenewRequest) -> RenewAnswer | 
     suspects = [  # the process that took them may be dead while the family continues elsewhere
         claim
         for claim in records.claims_of(tx, call.agent, family=True)
-        if not call.tied or claim["agent"] != call.agent
+        if not call.from_current_process or claim["agent"] != call.agent
     ]
     endings.clear(tx, (), endings.gone(tx, call, suspects))
     chosen = _held_by(tx, call, request["resources"])
@@ -52,7 +52,7 @@ def _renew(tx: Transaction, call: Call, request: RenewRequest) -> RenewAnswer | 
     call.began = call.began or tx.now
     due = [claim for claim, _ in chosen if claim.get("renewed", 0) < call.began or len(chosen) <= MAX_RENEWED]
     for claim in due[:MAX_RENEWED]:
-        claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
+        claim["tied"] = claim["tied"] or (call.from_current_process and claim["agent"] == call.agent)
         claim["renewed"] = tx.now
         renew_one(tx, claim)
     if len(due) > MAX_RENEWED:
@@ -78,7 +78,12 @@ def renew_active(tx: Transaction, call: Call) -> None:
     """
     for claim in records.claims_of(tx, call.agent):
         past_half = 0 < claim["until"] - tx.now < claim["ttl"] // 2
-        if past_half and not claim["fixed"] and not claim["pending"] and (call.tied or not claim["tied"]):
+        if (
+            past_half
+            and not claim["fixed"]
+            and not claim["pending"]
+            and (call.from_current_process or not claim["tied"])
+        ):
             renew_one(tx, claim)
 
 
@@ -363,7 +368,7 @@ OPERATIONS = (
             ),
         ),
         errors=(Fenced, NotFound, Killed),
-        may="worker",
+        rank="worker",
         answer="RenewAnswer",
         idempotent=True,
     ),
@@ -398,9 +403,9 @@ OPERATIONS = (
             ),
         ),
         errors=(Fenced, NotFound, Held, Deadlock, Quota, Killed, Forbidden, Invalid),
-        may="worker",
-        others="orchestrator",
-        asks=_asks,
+        rank="worker",
+        max_rank="orchestrator",
+        required_rank=_asks,
         answer="ReleaseAnswer",
         destructive=True,
         beforehand="save contents",

@@ -119,7 +119,7 @@ OPERATIONS = (
             Field("text", "text", "why you need it", positional=True, required=True, metavar="TEXT"),
         ),
         errors=(NotFound, Quota, Invalid),
-        may="worker",
+        rank="worker",
         answer="AskAnswer",
         ahead=_ask_ahead,
     ),

@@ -52,10 +52,10 @@ def refusal(
     if RANKS[have] >= RANKS[needed]:
         return None
     own = any(within(owner, call.agent) for owner in owners)
-    if own and RANKS[have] >= RANKS[operation.may]:
+    if own and RANKS[have] >= RANKS[operation.rank]:
         return None
     act_text = f"`dibs {operation.name}`"
-    if RANKS[have] >= RANKS[operation.may or needed]:  # the command itself is for this caller
+    if RANKS[have] >= RANKS[operation.rank or needed]:  # the command itself is for this caller
         act_text += " of what is not its own" if owners else " in this way"
     named_owners = [owner for owner in owners if owner]
     return _forbidden(tx, call, call.agent, have, needed, operation.name, named_owners, act_text)
@@ -81,7 +81,7 @@ def rank(tx: Transaction, call: Call, agent: Agent | None, who: str = "") -> str
 
 def comes_from_agent(tx: Transaction, call: Call) -> bool:
     """Is there a client, or a client's shell, above this call? A program that calls dibs itself is no client."""
-    if call.model or call.inside or call.session or (call.client is not None and not call.is_program(call.client)):
+    if call.model or call.shell_owner or call.session or (call.client is not None and not call.is_program(call.client)):
         return True
     keys = [process_key(process_name(process)) for process in call.ancestors]
     found = tx.get_many(keys)
@@ -163,7 +163,7 @@ INTERNAL = (MAY,)
 
 def refusal_to_speak(tx: Transaction, call: Call, spoken: speech.Spoken) -> Forbidden | None:
     """The same for the dibs commands in a shell command of the agent, before it runs (shell/dibs_commands.py)."""
-    call.inside = call.inside or call.agent  # this agent's shell will run them
+    call.shell_owner = call.shell_owner or call.agent  # this agent's shell will run them
     for command, speaker in spoken:
         if speaker and not within(names.found(tx, speaker), call.agent):
             return speech.refusal_of_other_agent(tx, call.agent, speaker)

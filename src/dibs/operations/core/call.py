@@ -180,12 +180,14 @@ class Call:
         "client",
         "credential",
         "decided",
+        "exchange",
         "facts",
         "fallback",
+        "from_current_process",
+        "from_shell",
         "here",
         "host",
-        "how",
-        "inside",
+        "identified_by",
         "jobs",
         "kind",
         "machine",
@@ -200,9 +202,7 @@ class Call:
         "rules",
         "sender",
         "session",
-        "tied",
-        "typed",
-        "via",
+        "shell_owner",
         "waiter",
     )
 
@@ -216,9 +216,9 @@ class Call:
         ancestors: Iterable[Process] = (),
         request: str = "",
         kind: str = "",
-        typed: bool = False,
+        from_shell: bool = False,
         session: str = "",
-        how: str = "",
+        identified_by: str = "",
         credential: tuple[str, str] | None = None,
         host: str = "",
         model: bool = False,
@@ -230,9 +230,11 @@ class Call:
         self.ancestors = list(ancestors)
         self.request = request
         self.kind = kind  # the client's kind (`claude`), as far as the door can see it: part of a new agent's name
-        self.typed = typed  # from a shell or a script, git's hooks included; not a client's own call
+        self.from_shell = from_shell  # from a shell or a script, git's hooks included; not a client's own call
         self.session = session  # the id in the session variable of the client whose shell this is, if any
-        self.how = how  # how the caller was named: `--as`, a variable, its process, the operating system's user
+        self.identified_by = (
+            identified_by  # how the caller was named: `--as`, a variable, its process, the operating system's user
+        )
         # of a server's caller: the credential's id and the hash of its secret; verified on the way in (credentials.py)
         self.credential = credential
         self.model = model  # a model's own call, by a door that serves models alone: never a person's
@@ -244,19 +246,21 @@ class Call:
         self.barred = ""  # of a far caller's request, what its sender may not send (`Operation.unsendable`)
         self.here = ""  # the id of a far caller's machine, by its own word until agents/places.py has looked
         self.place = ""  # a far caller's credential, by name: what it reports is of its place, not of this machine
-        self.inside = ""  # set on the way in: the agent whose shell the call comes from (see speech.py)
+        self.shell_owner = ""  # set on the way in: the agent whose shell the call comes from (see speech.py)
         self.name = ""  # set on the way in: the caller's readable name (see names.py)
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, if the operation wants it
         self.began = 0  # when its first transaction began, for one that takes several
-        self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
+        self.from_current_process = (
+            False  # set on the way in: the call comes from the agent's current process, and claims end with it
+        )
         # the last transaction's outcome, for a caller that was interrupted before it got the answer
         self.decided: Any = None
         self.waiter = ""  # its place in a queue, once an outcome has named it
         self.jobs: list[Job] = []  # set on the way: the jobs that are going, where tasks are looked for
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
         # the connection of a request that goes through a server, its number there, and whether this is a retry of it
-        self.via: tuple[str, int, bool] | None = None
+        self.exchange: tuple[str, int, bool] | None = None
 
     def know(self, processes: Iterable[Process | None]) -> None:
         """Raise NeedsFacts for the processes among these that were not checked yet."""
@@ -266,12 +270,12 @@ class Call:
 
     def is_program(self, process: Process | None) -> bool:
         """Does this process call dibs itself? A client is above the hooks and shells that it starts."""
-        return not self.typed and process not in self.ancestors
+        return not self.from_shell and process not in self.ancestors
 
     @property
     def is_person(self) -> bool:
         """Is this the operating system's user, with no client above, or a person by credential? Known once named."""
-        local = self.credential is None and self.how == "user"
+        local = self.credential is None and self.identified_by == "user"
         return self.person or (local and (self.client is None or self.is_program(self.client)))
 
     @property

@@ -355,10 +355,36 @@ class Operation:
     """
 
     __slots__ = (
-        "_by_name", "_defaults", "_unsaid", "afterwards", "agents", "ahead", "answer", "around", "asks", "beforehand",
-        "body", "boots", "destructive",
-        "fields", "group", "help", "idempotent", "may", "name", "others", "own_errors", "refuses", "registers",
-        "required", "sent_by", "takes", "wants", "whole", "withdraws", "writes",
+        "_by_name",
+        "_defaults",
+        "_unsaid",
+        "afterwards",
+        "agents",
+        "ahead",
+        "answer",
+        "around",
+        "beforehand",
+        "body",
+        "boots",
+        "destructive",
+        "fields",
+        "group",
+        "help",
+        "idempotent",
+        "is_query",
+        "max_rank",
+        "name",
+        "own_errors",
+        "rank",
+        "refuses",
+        "registers",
+        "required",
+        "required_rank",
+        "sent_by",
+        "takes",
+        "wants",
+        "withdraws",
+        "writes",
     )  # fmt: skip
 
     def __init__(
@@ -373,9 +399,9 @@ class Operation:
         writes: bool = True,
         takes: bool = False,
         ahead: Callable[..., Ahead] | None = None,
-        may: str = "",
-        others: str = "",
-        asks: Callable[..., tuple[str, Sequence[str]]] | None = None,
+        rank: str = "",
+        max_rank: str = "",
+        required_rank: Callable[..., tuple[str, Sequence[str]]] | None = None,
         registers: bool = True,
         boots: bool = False,
         idempotent: bool = False,
@@ -387,7 +413,7 @@ class Operation:
         afterwards: Afterwards = "",
         around: Around = "",
         withdraws: bool = False,
-        whole: bool = False,
+        is_query: bool = False,
         sent_by: frozenset[str] | None = None,
     ) -> None:
         self.name = name
@@ -401,9 +427,9 @@ class Operation:
         self.writes = writes
         self.takes = takes  # takes claims; where it has no `answer`, nobody reads its grant
         self.ahead = ahead
-        self.may = may if writes else may or VIEWER
-        self.others = others
-        self.asks = asks
+        self.rank = rank if writes else rank or VIEWER
+        self.max_rank = max_rank
+        self.required_rank = required_rank
         self.registers = registers
         self.boots = boots
         self.idempotent = idempotent or not writes
@@ -415,7 +441,7 @@ class Operation:
         self.afterwards: Afterwards = afterwards
         self.around: Around = around
         self.withdraws = withdraws
-        self.whole = whole  # a `Query`: its body gets the session
+        self.is_query = is_query  # a `Query`: its body gets the session
         self.sent_by = sent_by if sent_by is not None else ANYWHERE if group else NEAR
         self._by_name: dict[str, Field] | None = None
         self._defaults: dict[str, Any] | None = None
@@ -438,7 +464,7 @@ class Operation:
         return self._defaults.copy()
 
     @property
-    def unsaid(self) -> frozenset[str]:
+    def not_in_digest(self) -> frozenset[str]:
         """Fields that do not identify a request, so a retry may differ in them: its wait, and the internal ones."""
         if self._unsaid is None:
             self._unsaid = frozenset(["wait", *[field.name for field in self.fields if field.internal]])
@@ -450,7 +476,7 @@ class Operation:
         common: list[type[DibsError]] = [Invalid, Busy, Unavailable]
         if self.writes:
             common += [Killed] if self.boots else [Killed, Fenced]
-            common += [Forbidden] if self.may else []
+            common += [Forbidden] if self.rank else []
         return tuple(dict.fromkeys([*self.own_errors, *common]))
 
     def checked(self, given: dict[str, Any]) -> Any:

@@ -45,7 +45,7 @@ def caller_of(operation: Operation) -> Operation:
     """The check of a caller whose operation runs above the session: its credential, and its rank if it writes."""
     if not operation.writes:
         return CALLER
-    return Operation(operation.name, CALLER.body, operation.help, writes=False, may=operation.may)
+    return Operation(operation.name, CALLER.body, operation.help, writes=False, rank=operation.rank)
 
 
 REQUEST_LIFE_MS = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
@@ -68,11 +68,11 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     if not operation.writes:
         return _read(tx, call, operation, fields)
     agent = _enter(tx, call, operation, fields)
-    if call.via is None or _credential_refusal(tx, call) is not None:  # only the caller gets a kept answer
+    if call.exchange is None or _credential_refusal(tx, call) is not None:  # only the caller gets a kept answer
         return _write(tx, call, operation, raw_fields, fields, agent)
     from dibs.operations.core import exchanges
 
-    return exchanges.once(tx, call.via, lambda: _write(tx, call, operation, raw_fields, fields, agent))
+    return exchanges.once(tx, call.exchange, lambda: _write(tx, call, operation, raw_fields, fields, agent))
 
 
 def _write(
@@ -84,7 +84,7 @@ def _write(
     agent: Agent | None,
 ) -> Any:
     """Run an operation that writes: refuse its caller, or repeat the first answer, or let it decide."""
-    call.tied = _is_from_its_process(call, agent)
+    call.from_current_process = _is_from_its_process(call, agent)
     if agent is not None and not operation.boots and _comes_back(call, agent):
         from dibs.operations.agents import presence
 
@@ -98,10 +98,15 @@ def _write(
     )
     if refusal is not None:
         return _refuse(tx, call, operation, refusal)
-    if call.how == PROGRAM and call.inside == call.agent and agent is not None and agent["process"] in call.ancestors:
+    if (
+        call.identified_by == PROGRAM
+        and call.shell_owner == call.agent
+        and agent is not None
+        and agent["process"] in call.ancestors
+    ):
         call.client = agent["process"]  # a program in the agent's own shell is no new incarnation
     if call.request:
-        unsaid = operation.unsaid
+        unsaid = operation.not_in_digest
         asked = {name: fields[name] for name in raw_fields if name not in unsaid}
         digest = digest_of(jsontext.encode([operation.name, asked]))
         request_key = _request_key(call, operation)
@@ -112,7 +117,7 @@ def _write(
     if agent is None and not operation.registers:
         call.name = _computed_name(call.agent)
     elif not operation.boots:
-        if agent is None and call.how == "--as" and call.typed:
+        if agent is None and call.identified_by == "--as" and call.from_shell:
             _refuse_misspelt_name(tx, call)
         record, active = _touched_record(tx, call, agent)
         call.name = record["name"]
@@ -181,10 +186,10 @@ def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[st
     own, *keys = [agent_key(ancestor) for ancestor in reversed(lineage_of(call.agent))]
     if call.request:
         keys.append(_request_key(call, operation))
-    if call.via is not None:
+    if call.exchange is not None:
         from dibs.operations.core.records import exchange_key
 
-        keys.append(exchange_key(call.via[0]))
+        keys.append(exchange_key(call.exchange[0]))
     if call.credential is not None:
         keys.append(credential_key(call.credential[0]))
     more, ranges = operation.ahead(call, fields) if operation.ahead is not None else ((), ())
@@ -195,7 +200,7 @@ def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[st
 
 def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
     """The answer of an operation that only reads. Most need no rank; a reader is not registered."""
-    if call.credential is not None or call.barred or operation.may != VIEWER:
+    if call.credential is not None or call.barred or operation.rank != VIEWER:
         refusal = _read_refusal(tx, call, operation, fields)
         if refusal is not None:
             return _with_names(tx, call, refusal)
@@ -210,7 +215,7 @@ def _read_refusal(tx: Transaction, call: Call, operation: Operation, fields: dic
         return refusal
     if agent is not None:
         call.name = agent["name"]  # else the answer's names would read it again
-    if operation.may != VIEWER:
+    if operation.rank != VIEWER:
         refusal = _speech_refusal(tx, call, operation) or _rank_refusal(tx, call, operation, agent, fields)
     return refusal
 
@@ -268,7 +273,7 @@ def _with_agent_ids(tx: Transaction, operation: Operation, fields: dict[str, Any
 
 def _speech_refusal(tx: Transaction, call: Call, operation: Operation) -> DibsError | None:
     """Why an agent's shell may not make this call: it speaks for another agent. A program is asked when it opens."""
-    if not (call.typed or (operation.boots and call.how == PROGRAM)):
+    if not (call.from_shell or (operation.boots and call.identified_by == PROGRAM)):
         return None
     from dibs.operations.agents import speech
 
@@ -279,14 +284,14 @@ def _rank_refusal(
     tx: Transaction, call: Call, operation: Operation, agent: Agent | None, fields: dict[str, Any]
 ) -> DibsError | None:
     """Why the caller's rank does not allow this operation (authority.py)."""
-    if not operation.may:  # a guard's own operation goes by the role itself; a credential that only reads has none
+    if not operation.rank:  # a guard's own operation goes by the role itself; a credential that only reads has none
         if call.credential is None or not _only_reads(call, agent):
             return None
         from dibs.operations.core import authority
 
         return authority.refusal(tx, call, operation, agent, WORKER, ())
-    asked, owners = operation.asks(tx, call, fields) if operation.asks is not None else ("", ())
-    needed, given = asked or operation.may, call.policy.guards["roles"]
+    asked, owners = operation.required_rank(tx, call, fields) if operation.required_rank is not None else ("", ())
+    needed, given = asked or operation.rank, call.policy.guards["roles"]
     if RANKS[needed] <= RANKS[AGENT] and not call.role and not given["default"] and not given["assign"]:
         return None  # without roles each caller has at least the rank of an agent
     from dibs.operations.core import authority
@@ -327,7 +332,7 @@ def _is_from_its_process(call: Call, agent: Agent | None) -> bool:
 
 def _is_fenced(call: Call, agent: Agent) -> bool:
     """Does this call come from a process that is not the agent's current one? Unknown counts as current."""
-    if agent["process"] is None or call.tied:
+    if agent["process"] is None or call.from_current_process:
         return False
     former = any(process == call.client or process in call.ancestors for process in agent["former"])
     return former or call.client is not None

@@ -41,5 +41,5 @@ class Query(Operation):
     ) -> None:
         super().__init__(
             name, body, help, fields=fields, errors=errors, answer=answer, group=group, refuses=refuses, writes=False,
-            whole=True, wants=(HERE,) if here else (),
+            is_query=True, wants=(HERE,) if here else (),
         )  # fmt: skip

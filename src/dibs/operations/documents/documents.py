@@ -239,7 +239,7 @@ def _live(tx: Transaction, call: Call, wanted: Sequence[str]) -> list[Claim]:
             for record in claim_records.overlapping_claims(tx, [wanted], "")
             if record["until"] > tx.now and record["mode"] != resources.WATCH
         ]
-        gone = endings.gone(tx, call, [c for c in live if not (call.tied and c["agent"] == call.agent)])
+        gone = endings.gone(tx, call, [c for c in live if not (call.from_current_process and c["agent"] == call.agent)])
         if not gone:
             break
         endings.clear(tx, (), gone)
@@ -272,7 +272,7 @@ OPERATIONS = (
             _TOKEN,
         ),
         errors=(Conflict, Held, Fenced, Quota, Invalid),
-        may="agent",
+        rank="agent",
         answer="StateSetAnswer",
         ahead=_ahead,
     ),
@@ -301,7 +301,7 @@ OPERATIONS = (
         group="state",
         fields=(_KEY, Field("version", "integer", "the version you read", metavar="N"), _TOKEN),
         errors=(NotFound, Conflict, Held, Fenced, Invalid),
-        may="agent",
+        rank="agent",
         answer="StateDeleteAnswer",
         destructive=True,
         ahead=_ahead,

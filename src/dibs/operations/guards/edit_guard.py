@@ -272,7 +272,7 @@ def _covering_claims(
         and not record["pending"]
         and record["until"] - tx.now > record["ttl"] // 2
         and record["tree"] in {"", tree}
-        and record["tied"] == call.tied
+        and record["tied"] == call.from_current_process
     ]
     held = [resource for record in good for resource in record["resources"]]
     if not good or not resources.all_covered(normal, held):

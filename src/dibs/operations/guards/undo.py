@@ -316,7 +316,8 @@ TAKE = Operation(
         Field("count", "integer", "how many files", required=True),
         Field("local", "flag", "this working tree has dibs' own record", default=True),
     ),
-    errors=(Forbidden, Held, Conflict), may="worker", others="orchestrator", asks=_asks, takes=True, ahead=_ahead,
+    errors=(Forbidden, Held, Conflict), rank="worker", max_rank="orchestrator", required_rank=_asks, takes=True,
+    ahead=_ahead,
 )  # fmt: skip
 DONE = Operation(
     "undo-done", _done, "The changes are undone.", sent_by=ANYWHERE,

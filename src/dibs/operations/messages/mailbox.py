@@ -366,7 +366,7 @@ OPERATIONS = (
             *WAITING,
         ),
         registers=False,
-        may="viewer",
+        rank="viewer",
         answer="InboxAnswer",
         wants=("deliveries",),
     ),
@@ -386,7 +386,7 @@ OPERATIONS = (
             ),
         ),
         errors=(NotFound,),
-        may="viewer",
+        rank="viewer",
         answer="AckAnswer",
     ),
 )

@@ -213,7 +213,7 @@ OPERATIONS = (
             ),
         ),
         errors=(NotFound, Forbidden, Quota, Invalid),
-        may="worker",
+        rank="worker",
         answer="SendAnswer",
     ),
 )

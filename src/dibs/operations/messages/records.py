@@ -102,7 +102,7 @@ def kept_prefix(agent_type: str) -> str:
     return f"ml\t{agent_type}\t"
 
 
-def kept_key(agent_type: str, stamp: int, message: str) -> str:
+def kept_message_key(agent_type: str, stamp: int, message: str) -> str:
     """A message for later agents of a type."""
     return f"ml\t{agent_type}\t{stamp:015d}\t{message}"
 
@@ -237,7 +237,7 @@ def get_kept(tx: Transaction, agent_type: str, limit: int) -> list[tuple[str, Ke
 
 def put_kept(tx: Transaction, agent_type: str, stamp: int, message: KeptMessage) -> None:
     """Write a message for later agents of a type."""
-    tx.put(kept_key(agent_type, stamp, message["message"]), message, i2=due(message["until"]))
+    tx.put(kept_message_key(agent_type, stamp, message["message"]), message, i2=due(message["until"]))
 
 
 def get_sent(tx: Transaction, message: str) -> SentMessage | None:

@@ -92,7 +92,7 @@ OPERATIONS = (
             Field("undo", "flag", "it is not accepted any more", default=False),
         ),
         errors=(Invalid, NotFound, Quota),
-        may=PERSON,
+        rank=PERSON,
         answer="CheckSettleAnswer",
         idempotent=True,
     ),

@@ -44,7 +44,7 @@ RECORD = Operation(
         Field("version", "text", "of dibs", required=True, longest=100),
         Field("store", "text", "the kind of store it went through", required=True, longest=100),
     ),
-    may=AGENT,
+    rank=AGENT,
 )
 
 INTERNAL = (RECORD,)

@@ -139,7 +139,7 @@ OPERATIONS = (
             Field("can", "words", "your capabilities", default=(), metavar="C,…"),
         ),
         errors=(*runs.ERRORS, Quota),
-        may="worker",
+        rank="worker",
         answer="RunJoinAnswer",
     ),
 )

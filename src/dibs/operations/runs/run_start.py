@@ -91,7 +91,7 @@ OPERATIONS = (
             ),
         ),
         errors=(Invalid, Conflict, NotFound, Quota),
-        may="agent",
+        rank="agent",
         answer="RunStartAnswer",
     ),
 )

@@ -215,17 +215,17 @@ OPERATIONS = (
         group="runs",
         fields=(Field("phase", "choice", "its new phase", positional=True, required=True, choices=PHASES), RUN),
         errors=ERRORS,
-        may="agent", answer="RunPhaseAnswer",
+        rank="agent", answer="RunPhaseAnswer",
     ),
     Operation(
         "run warn", _warn, "Record a warning in a run.",
         group="runs", fields=(_TEXT, RUN), errors=(*ERRORS, Quota),
-        may="worker", answer="RunNoteAnswer",
+        rank="worker", answer="RunNoteAnswer",
     ),
     Operation(
         "run error", _error, "Record an error in a run.",
         group="runs", fields=(_TEXT, RUN), errors=(*ERRORS, Quota),
-        may="worker", answer="RunNoteAnswer",
+        rank="worker", answer="RunNoteAnswer",
     ),
     Operation(
         "run handled",
@@ -238,6 +238,6 @@ OPERATIONS = (
             RUN,
         ),
         errors=ERRORS,
-        may="agent", answer="RunNoteAnswer",
+        rank="agent", answer="RunNoteAnswer",
     ),
 )  # fmt: skip

@@ -364,7 +364,7 @@ OPERATIONS = (
         group="tasks",
         fields=ADD_FIELDS,
         errors=(Invalid, NotFound, Conflict, Quota),
-        may="agent",
+        rank="agent",
         answer="TaskAddAnswer",
     ),
 )

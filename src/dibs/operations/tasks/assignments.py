@@ -207,7 +207,7 @@ OPERATIONS = (
             Field("to", "agent", "the agent to give it to", default="", metavar="AGENT"),
         ),
         errors=(NotFound, Conflict, Forbidden, Invalid, Killed),
-        may="worker", others="orchestrator", asks=_asks, answer="TaskAssignAnswer",
+        rank="worker", max_rank="orchestrator", required_rank=_asks, answer="TaskAssignAnswer",
     ),
     Operation(
         "task bid",
@@ -219,7 +219,7 @@ OPERATIONS = (
                   metavar="AMOUNT"),
         ),
         errors=(NotFound, Conflict, Forbidden, Quota, Invalid, Killed),
-        may="worker", answer="TaskBidAnswer",
+        rank="worker", answer="TaskBidAnswer",
         takes=True,
     ),
 )  # fmt: skip

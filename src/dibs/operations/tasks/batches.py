@@ -171,7 +171,7 @@ ADD = Operation(
         Field("missing", "flag", "only tasks whose id is unused", default=False),
     ),
     errors=(Invalid, NotFound, Conflict, Quota),
-    may="agent",
+    rank="agent",
     answer="BatchAddAnswer",
 )
 OUTLOOK = Operation(

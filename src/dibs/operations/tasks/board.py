@@ -300,7 +300,7 @@ OPERATIONS = (
         group="tasks",
         fields=(ID, Field("state", "choice", "where to", positional=True, required=True, choices=lifecycle.STATES)),
         errors=(NotFound, Conflict, Invalid),
-        may="worker", others="orchestrator", asks=_asks_to_move, answer="TaskMoveAnswer",
+        rank="worker", max_rank="orchestrator", required_rank=_asks_to_move, answer="TaskMoveAnswer",
     ),
     Operation(
         "task cancel",
@@ -309,7 +309,7 @@ OPERATIONS = (
         group="tasks",
         fields=(ID, Field("why", "text", "the reason; the agent that works on it is told", default="", metavar="T")),
         errors=(NotFound, Conflict),
-        may="worker", others="orchestrator", asks=_asks_to_cancel, answer="TaskCancelAnswer",
+        rank="worker", max_rank="orchestrator", required_rank=_asks_to_cancel, answer="TaskCancelAnswer",
         idempotent=True, destructive=True,
     ),
     Operation(
@@ -319,6 +319,6 @@ OPERATIONS = (
         group="tasks",
         fields=(ID, Field("text", "text", "where it stands", positional=True, required=True, metavar="TEXT")),
         errors=(NotFound, Invalid, Fenced, Killed),
-        may="worker", others="agent", asks=_asks_to_note, answer="TaskAnswer",
+        rank="worker", max_rank="agent", required_rank=_asks_to_note, answer="TaskAnswer",
     ),
 )  # fmt: skip

@@ -453,7 +453,7 @@ def _progress(tx: Transaction, call: Call, request: TaskProgressRequest) -> Any:
     if isinstance(held, Fenced):
         return held
     task, claim = held
-    claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
+    claim["tied"] = claim["tied"] or (call.from_current_process and claim["agent"] == call.agent)
     releases.renew_one(tx, claim)
     if request["note"]:
         board.keep_note(tx, call, task, request["note"])
@@ -518,7 +518,7 @@ _ERRORS = (NotFound, Fenced, Conflict, Invalid, Killed)
 # Not in the catalogue: for the door that runs a verification.
 KEEP = Operation(
     "task keep", _keep, "Renew the claim on a task.", sent_by=ANYWHERE, fields=(board.ID, _TOKEN), errors=_ERRORS,
-    ahead=ahead, may="worker",
+    ahead=ahead, rank="worker",
 )  # fmt: skip
 
 INTERNAL = (KEEP,)
@@ -553,7 +553,7 @@ OPERATIONS = (
         ),
         errors=(*_ERRORS, Unverified),
         ahead=ahead,
-        may="worker",
+        rank="worker",
         answer="TaskDoneAnswer",
         withdraws=True,
     ),
@@ -571,7 +571,7 @@ OPERATIONS = (
         ),
         errors=_ERRORS,
         ahead=ahead,
-        may="worker",
+        rank="worker",
         answer="TaskAnswer",
     ),
     Operation(
@@ -582,7 +582,7 @@ OPERATIONS = (
         fields=(board.ID, _TOKEN, Field("note", "text", "where it stands", default="", metavar="TEXT")),
         errors=_ERRORS,
         ahead=ahead,
-        may="worker",
+        rank="worker",
         answer="TaskAnswer",
     ),
     Operation(
@@ -606,7 +606,7 @@ OPERATIONS = (
         ),
         errors=_ERRORS,
         ahead=ahead,
-        may="worker",
+        rank="worker",
         answer="TaskSplitAnswer",
     ),
     Operation(
@@ -622,7 +622,7 @@ OPERATIONS = (
         ),
         errors=_ERRORS,
         ahead=ahead,
-        may="worker",
+        rank="worker",
         answer="TaskProgressAnswer",
     ),
 )

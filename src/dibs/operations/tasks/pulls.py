@@ -152,7 +152,7 @@ def grant(
     terms: Terms = {
         "agent": holder, "mode": "write", "tree": "", "resources": wanted, "reason": task["title"],
         "task": task["task"], "expect": task["expect"], "ttl": ttl, "life": life, "fixed": False, "by": "task",
-        "tied": call.tied and not agent,
+        "tied": call.from_current_process and not agent,
     }  # fmt: skip
     alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
     until = tx.now + min(left or ttl, ttl)
@@ -392,7 +392,7 @@ def take(
     if task["state"] == EXECUTING:
         claim = holders.live_claim(tx, task)
         is_own = claim is not None and claim["agent"] == call.agent
-        if claim is not None and is_own and (call.tied or not endings.gone(tx, call, [claim])):
+        if claim is not None and is_own and (call.from_current_process or not endings.gone(tx, call, [claim])):
             from dibs.operations.claims import releases
 
             return taken(tx, task, releases.renew_one(tx, claim), renewed=True)
@@ -477,7 +477,7 @@ OPERATIONS = (
             *WAITING,
         ),
         errors=(NotFound, Quota, Forbidden, Fenced, Killed, Invalid),
-        may="worker",
+        rank="worker",
         answer="TaskTakeAnswer",
         takes=True,
         withdraws=True,
@@ -493,7 +493,7 @@ OPERATIONS = (
             *WAITING,
         ),
         errors=(NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid),
-        may="worker",
+        rank="worker",
         answer="TaskTakeAnswer",
         takes=True,
         withdraws=True,

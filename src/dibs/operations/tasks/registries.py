@@ -243,7 +243,7 @@ IMPORT = Operation(
     sent_by=ANYWHERE,
     fields=(_SPECS,),
     errors=_ERRORS,
-    may="agent",
+    rank="agent",
 )
 _SPEC = Field(
     "spec", "object", "a task as its file has it", required=True,
@@ -261,7 +261,7 @@ TAKE = Operation(
     fields=(_SPEC,),
     errors=_ERRORS,
     takes=True,
-    may="worker",
+    rank="worker",
 )
 ADOPT = Operation(
     "registry adopt", _adopt, "Record a claim that was made with files.", sent_by=HOSTS,

@@ -87,7 +87,7 @@ OPERATIONS = (
             Field("run", "text", "take only of this run", default="", metavar="RUN"),
         ),
         errors=(Invalid, Fenced, Killed),
-        may="worker",
+        rank="worker",
         answer="TaskTurnAnswer",
         takes=True,
         withdraws=True,

@@ -49,7 +49,7 @@ MOVING = Operation(
     "Record that the workspace is about to be moved.",
     sent_by=NEAR,
     fields=(_TO, _MOVE),
-    may="person",
+    rank="person",
 )
 MOVED = Operation(
     "store moved", _moved, "Record that the workspace was moved here.", sent_by=NEAR,

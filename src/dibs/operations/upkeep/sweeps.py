@@ -266,7 +266,7 @@ OPERATIONS = (
         _sweep,
         "End claims that expired or whose process died, raise alerts, and drop old events as the config says.",
         group="record",
-        may="worker",
+        rank="worker",
         registers=False,
         answer="SweepAnswer",
         wants=("rules",),

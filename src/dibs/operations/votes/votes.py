@@ -311,7 +311,7 @@ OPERATIONS = (
             Field("key", "text", "idempotency key: opening it again returns the first vote", default="", metavar="K"),
         ),
         errors=(Conflict, Quota, Invalid),
-        may="agent",
+        rank="agent",
         answer="VoteOpenAnswer",
     ),
     Operation(
@@ -321,7 +321,7 @@ OPERATIONS = (
         group="votes",
         fields=(_ID, Field("option", "text", "your choice", positional=True, required=True, metavar="OPTION")),
         errors=(NotFound, Forbidden, Conflict, Invalid),
-        may="worker",
+        rank="worker",
         answer="VoteCastAnswer",
     ),
     Operation(

@@ -1,6 +1,6 @@
 """Copying a whole store into another one: rows with their index entries, log, seals, numbers, clock.
 
-Two sides offer the same verbs, one for each engine (sqlite_side.py, redis_side.py). The old side is frozen first, so
+Two sides offer the same verbs, one for each engine (`move_side.py` in its folder). The old side is frozen first, so
 that nothing is written to it. The new side is filled out of sight (`stage`), read back and compared. It takes over
 (`publish`) only after the old side has given up. client/store_move.py calls the verbs in order.
 

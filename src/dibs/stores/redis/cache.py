@@ -4,6 +4,9 @@ A transaction that writes may begin with a guess: these rows are unchanged and t
 server checks a guess like every read, by its signature, before it applies anything. A wrong guess costs no round trip,
 because the answer brings fresh reads; it costs one more run of the function. A guess alone decides nothing: a
 transaction that writes nothing, or raises, is run again on the server's data.
+
+What it pays for: a right guess saves one of two round trips. Without guesses a claim with its release takes 1.5 times
+as long. The target is 2.5 times redis-py's Lock (`python -m benchmarks --only redis`), and with guesses it is 2.4.
 """
 
 from __future__ import annotations

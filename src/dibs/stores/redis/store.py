@@ -10,19 +10,22 @@ What is not here: any word of what dibs is for.
 
 from __future__ import annotations
 
-from dibs.errors import Busy, DibsError, Unavailable, Unreachable
-from dibs.machine import clock
+import os
+
+from dibs.errors import Busy, DibsError, Invalid, Unavailable, Unreachable
+from dibs.machine import caller, clock
 from dibs.stores.move import moved_mark
+from dibs.stores.opening import LEAVE, MEMORY_FILE, WAIT
 from dibs.stores.redis import epoch, scripts
 from dibs.stores.redis.cache import Cache
 from dibs.stores.redis.clock_pace import Pace
 from dibs.stores.redis.transaction import Guess, MovedError, RedisTransaction, Snapshot, bytes_of, words_of
-from dibs.stores.redis.wire import ConnectionLost, ServerDown, ServerError, plain
+from dibs.stores.redis.wire import ConnectionLost, ServerDown, ServerError, open_wire, plain
 from dibs.stores.seam import (
     MAX_CLOCK_AGE_MS,
     MAX_RUNS,
     MAX_STALE_RUNS,
-    Engine,
+    BaseStore,
     Event,
     Head,
     Seal,
@@ -33,13 +36,15 @@ from dibs.stores.seam import (
     unknown_outcome,
 )
 from dibs.stores.turns import Turns
-from dibs.stores.urls import hidden
+from dibs.stores.urls import hidden, option_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from dibs.stores.opening import Opening
+    from dibs.stores.redis.autostart import Autostart
     from dibs.stores.redis.group import Group
     from dibs.stores.redis.transaction import Read
     from dibs.stores.redis.wire import Wire
@@ -60,7 +65,67 @@ DIGESTS: dict[str, str] = {}
 TRANSIENT_ERRORS = ("LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN")  # retried until the timeout
 
 
-class RedisStore(Engine):
+def open_store(opening: Opening) -> RedisStore:
+    """The workspace on a server; a new one begins there. A local server that is down is started."""
+    store = connect(opening)
+    if opening.missing and opening.url.startswith(("redis:", "unix:")):
+        if os.path.exists(fallback_mark(opening.workspace)):
+            from dibs.stores.redis import autostart
+
+            autostart.refuse_fallback_elsewhere(opening.local, opening.url, opening.workspace)
+        if opening.missing != LEAVE:
+            store.missing = _starter(opening)
+    if not opening.is_pinned:
+        epoch.begin(store)
+    return store
+
+
+def connect(opening: Opening) -> RedisStore:
+    """The workspace on a server; nothing is asked of it yet."""
+    url = opening.url
+    if not opening.workspace:
+        message = (
+            "a store that several machines share needs the `id` of this workspace in .dibs/config.toml; run `dibs init`"
+        )
+        raise Invalid(message, store=url)
+    try:
+        wire = open_wire(url, opening.timeout)
+    except ImportError as error:
+        message = f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}"
+        raise Unavailable(message, store=url) from None
+    memory, kept = f"{opening.local}/{MEMORY_FILE}", opening.second_copy(MEMORY_FILE)
+    store = RedisStore(wire, opening.workspace, timeout=opening.timeout, memory=memory, kept=kept)
+    if "expire=" in url:
+        from dibs.machine import durations
+
+        store.expire = durations.parse(option_of(url, "expire"), "expire in the URL of the store")
+    return store
+
+
+def fallback_mark(workspace: str) -> str:
+    """The file that tells other clones on this machine that another store is the fallback for their server."""
+    environ = caller.environ()
+    state = environ.get("XDG_STATE_HOME")
+    if not state:
+        state = f"{environ.get('HOME') or os.path.expanduser('~')}/.local/state"
+    return f"{state}/dibs/fallback-{workspace}"
+
+
+def _starter(opening: Opening) -> Callable[[], None]:
+    """The function that is called when no server listens; loaded only then."""
+    known: list[Autostart] = []
+
+    def start() -> None:
+        if not known:
+            from dibs.stores.redis.autostart import Autostart
+
+            known.append(Autostart(opening.local, opening.url, patient=opening.missing == WAIT))
+        known[0]()
+
+    return start
+
+
+class RedisStore(BaseStore):
     """One open workspace on a server. Threads may share it; they take turns."""
 
     def __init__(self, wire: Wire, workspace: str, *, timeout: float = 5.0, memory: str = "", kept: str = "") -> None:

@@ -1,7 +1,8 @@
 """The connection to a Redis server as the engine sees it, and the texts of its errors. Two modules implement it.
 
-plain_socket.py is hiredis over a plain socket: importing redis-py costs more than a whole hook, and an
-answer through it takes twice as long. client.py is redis-py, for TLS and for Sentinel.
+plain_socket.py is hiredis over a plain socket: importing redis-py costs more than a whole hook, and through it a claim
+with its release takes a tenth to a third longer, too much for long-lived processes as well: they are at 2.4 of the
+2.5 times redis-py's Lock that `python -m benchmarks --only redis` allows. client.py is redis-py, for TLS and Sentinel.
 """
 
 from __future__ import annotations

@@ -1,29 +1,23 @@
-"""Checks of the SQLite store (the library, the file, every page, the gate), and its recovery by a new database.
+"""Checks of the SQLite store: the library, the file, every page, the gate.
 
 For `dibs doctor`; nothing else loads this.
 """
 
 from __future__ import annotations
 
-import os
-
 import apsw
 
 from dibs.errors import DibsError
-from dibs.machine import clock
 from dibs.stores.seam import ERROR
 from dibs.stores.sqlite import database_file
-from dibs.stores.sqlite.gate import Gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.stores.seam import Check, Row
+    from dibs.stores.seam import Check
     from dibs.stores.sqlite.store import SqliteStore
 
-GATE_TIMEOUT_S = 5.0
-HIDDEN_COMMITS = 2**32  # more commits than a damaged end can hide
 SHOWN_FAULTS = 3  # of those that SQLite's own check finds
 
 
@@ -64,23 +58,3 @@ def _gate(store: SqliteStore) -> tuple[bool, str]:
     store.try_gate()
     listeners = store.listeners()
     return True, f"free; {listeners} waiting" if listeners else "free"
-
-
-def replace_database(path: str, kept: str, prefix: str) -> tuple[int, str, list[Row]]:
-    """A new database in the place of a damaged or missing one, its tokens above every one that was answered.
-
-    Returns the token that it begins above, the folder with the old files (nothing is deleted), and the rows of the old
-    database below `prefix` that could still be read.
-    """
-    gate = Gate(f"{path}.gate", GATE_TIMEOUT_S, kept)
-    remembered, _ = gate.enter()
-    try:
-        known = max(remembered, database_file.readable_commit(path))
-        start = max(known + HIDDEN_COMMITS, clock.wall() // 1000 << 20)
-        rows = database_file.readable_rows(path, prefix)
-        aside = database_file.set_aside(path) if os.path.exists(path) else ""
-        gate.leave(start, database_file.create(path, start))  # from now on the gate remembers this database
-    except BaseException:
-        gate.leave()
-        raise
-    return start, aside, rows

@@ -24,8 +24,8 @@ from dibs.stores.seam import (
     FETCH_LIMIT,
     MAX_CLOCK_AGE_MS,
     MAX_STALE_RUNS,
+    BaseStore,
     BaseTransaction,
-    Engine,
     Event,
     Fetched,
     Head,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from dibs.stores.opening import Opening
     from dibs.stores.seam import Check, Description, Json, Outcome, Page, Range, Row, T, Transaction
     from dibs.stores.sqlite.reader import Reader
     from dibs.stores.sqlite.wakes import Wakes
@@ -70,7 +71,33 @@ DELETE = "DELETE FROM kv WHERE k = ?"
 APPEND = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
 WALL_SET_MS = 1_000  # a wall clock that is off by more was set; a smaller difference comes from reading two clocks
 MOVE_POLL_S = 0.05  # between two attempts while the workspace is being moved
+ANSWERED_FILE = "answered"  # the second copy of the last answered commit, below git's directory
 EVENTS_PER_STATEMENT = 4  # most commits have no more, and a statement is prepared for each number of events
+
+
+def open_store(opening: Opening) -> SqliteStore:
+    """Open the database; one that is not pinned is made, unless it answered here before."""
+    path = path_of(opening.local, opening.url)
+    kept = opening.second_copy(ANSWERED_FILE)
+    if not opening.is_pinned and not os.path.exists(path):
+        _refuse_lost(path, kept)
+        try:
+            create(path)
+        except Unavailable:
+            if not os.path.exists(path):  # else another process made it at the same moment
+                raise
+    return SqliteStore(path, timeout=opening.timeout, short_lived=opening.short_lived, kept=kept)
+
+
+def path_of(local: str, url: str) -> str:
+    """Where the file of a `sqlite:` URL lies."""
+    return url.partition(":")[2] or f"{local}/dibs.db"
+
+
+def _refuse_lost(path: str, kept: str) -> None:
+    """Refuse if a database that answered here before is missing: an empty one would have lost all claims."""
+    if kept and Gate(f"{path}.gate", 0, kept).remembered()[1]:
+        raise database_file.cannot_open(path)
 
 
 def create(path: str, commit: int = 0) -> str:
@@ -78,7 +105,7 @@ def create(path: str, commit: int = 0) -> str:
     return database_file.create(path, commit)
 
 
-class SqliteStore(Engine):
+class SqliteStore(BaseStore):
     """An open database of dibs. Threads may share it; those that write take turns, and so do those that look."""
 
     def __init__(self, path: str, *, timeout: float = 5.0, short_lived: bool = False, kept: str = "") -> None:

@@ -38,7 +38,8 @@ HOSTS = 3
 def run(words: Words) -> int:
     """Play it and show the result."""
     from dibs.demo import plan, play, report, screen
-    from dibs.stores import opening
+    from dibs.stores import DEFAULT_URL
+    from dibs.stores.opening import folder_of
 
     if words.fields.get("serve"):
         return _serve(words)
@@ -48,14 +49,12 @@ def run(words: Words) -> int:
         _number(words, "seed", 0, 2**63 - 1, plan.SEED),
     )
     url = words.fields.get("store") or os.environ.get("DIBS_STORE", "")
-    hosts = 0
-    if url and not url.startswith("sqlite:"):
-        opening.refuse_unknown(url)
-        hosts = _number(words, "hosts", 1, plan.MAX_AGENTS, HOSTS)
+    engine = folder_of(url or DEFAULT_URL)
+    hosts = 0 if engine == folder_of(DEFAULT_URL) else _number(words, "hosts", 1, plan.MAX_AGENTS, HOSTS)
     server = play.Server(url, hosts) if hosts else None
     keep = bool(words.fields.get("keep"))
     result = play.play(size, screen.choose(as_json=words.json), keep=keep, server=server)
-    recorded = _record(words, result, hosts)
+    recorded = _record(words, result, engine)
     if words.json:
         said = {**result, "verdict": report.verdict(result), "recorded": recorded or None}
         sys.stdout.write(jsontext.encode(said) + "\n")
@@ -65,7 +64,7 @@ def run(words: Words) -> int:
     return YES if result["ok"] else NO
 
 
-def _record(words: Words, result: dict[str, Any], hosts: int) -> str:
+def _record(words: Words, result: dict[str, Any], engine: str) -> str:
     """Leave the result in the workspace that the caller stands in, for `dibs check`; "" if there is none."""
     from dibs import __version__
     from dibs.errors import DibsError
@@ -76,7 +75,7 @@ def _record(words: Words, result: dict[str, Any], hosts: int) -> str:
     found = {
         "what": "demo", "agents": result["agents"], "edits": guarded["edits"], "lost": guarded["lost"],
         "clean": bool(guarded["verify"]["ok"] and result["ok"]), "seconds": result["seconds"],
-        "version": __version__, "store": "redis" if hosts else "sqlite",
+        "version": __version__, "store": engine,
     }  # fmt: skip
     try:
         session = open_session(words)

@@ -19,6 +19,7 @@ from dibs.interfaces.cli.commands.verify import ReportDoor
 from dibs.interfaces.cli.dispatch import answer
 from dibs.operations.core.declare import Field
 from dibs.stores import opening
+from dibs.stores.engines import database_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,21 +122,24 @@ def _guards(session: Session, *, aloud: bool) -> list[dict[str, Any]]:
 
 def _recover(session: Session, words: Words) -> int:
     """A new database in place of a damaged one. Asks first; the old one is kept."""
-    path = opening.database_path(session.place.local, session.config.store)
-    if not path:
+    place = session.place
+    url = opening.read_pin(place.local).url or opening.configured_url(session.config.store)
+    database = database_of(url)
+    if database is None:
         message = (
             "--recover is for an SQLite file. A Redis server that lost commits starts a new epoch by itself; if a part "
             "of the workspace is missing there, restore the server's data."
         )
         raise Invalid(message)
+    path = database.path_of(place.local, url)
     checks = [check for check in _examined(session, words) if check["check"] in {"database", "pages", "record"}]
     session.close()
     if all(check["ok"] for check in checks):
         raise Invalid(f"{path} is sound; there is nothing to recover", path=path)
     if not words.fields.get("yes"):
         _ask(path, checks)
-    start, aside, agents = opening.replace_database(session.place.local, session.place.shared, path, "a\t")
-    fresh = Session(session.cwd, session.place.root, short_lived=True)
+    start, aside, agents = database.replace(opening.Opening(place.local, url, shared=place.shared), "a\t")
+    fresh = Session(session.cwd, place.root, short_lived=True)
     from dibs.operations.upkeep.recovery import RECOVERED
 
     call = fresh.identify(words.common.get("as"))

@@ -17,7 +17,8 @@ from dibs.interfaces.cli.command import Command
 from dibs.interfaces.install import detection, mcp_entries, plan, remove
 from dibs.machine import clock
 from dibs.operations.core.declare import Field
-from dibs.stores.opening import configured_url, open_store, refuse_missing
+from dibs.stores.engines import database_of
+from dibs.stores.opening import configured_url, open_store, read_pin
 from dibs.workspace import config, launcher, location
 from dibs.workspace.known_clients import NAMES
 
@@ -198,10 +199,18 @@ def _local(place: location.Place, *, dry: bool) -> list[str]:
             read = config.load(f"{home}/config.toml", local, place.top, place.shared)
             open_store(local, read.store, read.id, 5.0, shared=place.shared).close()
     elif not dry:
-        refuse_missing(local)
+        _refuse_missing(local)
     if not dry:
         push_look.begin(place)
     return changes
+
+
+def _refuse_missing(local: str) -> None:
+    """Raise if this workspace is pinned to a file that no longer exists."""
+    url = read_pin(local).url
+    database = database_of(url)
+    if database is not None:
+        database.refuse_missing(database.path_of(local, url))
 
 
 def _diff(made: plan.Plan) -> str:

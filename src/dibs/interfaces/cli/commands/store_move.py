@@ -36,9 +36,12 @@ def run(words: Words) -> int:
             sys.stderr.write(f"dibs: {text}\n")
 
     url = words.fields["url"]
-    from dibs.stores import local_server
+    from dibs.stores.engines import server_of
+    from dibs.stores.opening import Opening
 
-    local_server.ensure_running(session.place.local, url, session.config.id, session.timeout)
+    server = server_of(url)
+    if server is not None:
+        server.ensure_running(Opening(session.place.local, url, session.config.id, session.timeout))
     result = store_move.move(session, url, call, told=told)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")

@@ -98,7 +98,7 @@ def _live(words: Words, asker: Asker, state: FleetState) -> int:
         from dibs.interfaces.top import app
     except ImportError as error:
         raise Unavailable(f"{MISSING} ({error})", missing=True) from None
-    from dibs.interfaces.top.desk import ActionThread
+    from dibs.interfaces.top.action_thread import ActionThread
     from dibs.interfaces.top.reader import Asker, FeedReader
 
     reader = FeedReader(asker, state)

@@ -1,8 +1,8 @@
 """`dibs up`: makes the configured store answer; starts a local server that does not run, or says why it cannot.
 
-What it starts, and how, is in stores/local_server.py; going over to SQLite and coming back in
+What it starts, and how, is in stores/redis/server_start.py; going over to SQLite and coming back in
 client/sqlite_fallback.py. The first hook that finds the server missing runs this in the background
-(stores/autostart.py).
+(stores/redis/autostart.py).
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from dibs.errors import YES, Invalid, Unavailable
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
 from dibs.interfaces.cli.render import times
+from dibs.machine.file_mutex import FileMutex
 from dibs.operations.core.declare import Field
-from dibs.stores import opening
-from dibs.stores.autostart import BACKGROUND_VARIABLE
+from dibs.stores import DEFAULT_URL, opening
+from dibs.stores.engines import BACKGROUND_VARIABLE, NO_SERVER, database_of, server_of, started_server
+from dibs.stores.opening import Opening
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +28,12 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
+    from dibs.stores.engines import ServerRecord
 
+FSYNC = ("everysec", "always", "no")
 FIELDS = (
     Field("allow_fallback", "flag", "if no server can be started, use SQLite instead", default=False),
-    Field("fsync", "choice", "when the started server syncs to disk (default everysec)",
-          choices=("everysec", "always", "no")),
+    Field("fsync", "choice", "when the started server syncs to disk (default everysec)", choices=FSYNC),
     Field("anew", "flag", "start an empty server although another one held this workspace", default=False),
     Field("stop", "flag", "stop the server that dibs started", default=False),
 )  # fmt: skip
@@ -40,10 +44,8 @@ OTHER_START_TIMEOUT_S = 30.0  # for another process that is starting it
 def run(words: Words) -> int:
     """Exit 0 when the store answers, 2 with what was tried if not."""
     fsync = words.fields.get("fsync", "everysec")
-    from dibs.stores import local_server
-
-    if fsync not in local_server.FSYNC:
-        raise Invalid(f"up: --fsync is one of {', '.join(local_server.FSYNC)}, not {fsync!r}", field="fsync")
+    if fsync not in FSYNC:
+        raise Invalid(f"up: --fsync is one of {', '.join(FSYNC)}, not {fsync!r}", field="fsync")
     session = open_session(words)
     pin = opening.read_pin(session.place.local)
     url = opening.configured_url(session.config.store)
@@ -51,7 +53,7 @@ def run(words: Words) -> int:
         opening.refuse_other(pin, url)
         url = pin.fallback or (url if opening.bare(url) == opening.bare(pin.url) else pin.url)
     stop = bool(words.fields.get("stop"))
-    result = _stop(session.place.local) if stop else _up(session, url, words, fsync)
+    result = _stop(session.place.local, url) if stop else _up(session, url, words, fsync)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
     else:
@@ -59,68 +61,47 @@ def run(words: Words) -> int:
     return YES
 
 
-def _stop(local: str) -> dict[str, Any]:
+def _stop(local: str, url: str) -> dict[str, Any]:
     """Stop the server, after a start that is under way; one that comes later finds that it was stopped."""
-    from dibs.stores import local_server
-    from dibs.stores.autostart import FileMutex
-
-    with FileMutex(local, timeout_s=OTHER_START_TIMEOUT_S):
-        return local_server.stop(local)
+    server = started_server(local) or server_of(url)
+    if server is None:
+        raise Unavailable(NO_SERVER)
+    with FileMutex(f"{local}/{server.START_MUTEX}", OTHER_START_TIMEOUT_S):
+        return {**server.stop(local)}
 
 
 def _up(session: Session, url: str, words: Words, fsync: str) -> dict[str, Any]:
-    if opening.is_far(url):
-        return {"store": url, "commit": session.store.head().commit, "started": False}
-    if not opening.is_redis(url):
-        head = session.store.head()
-        path = opening.sqlite_path(session.place.local, url)
-        return {"store": url, "path": path, "commit": head.commit, "started": False}
+    local = session.place.local
+    server = server_of(url)
+    if server is None:
+        head, database = session.store.head(), database_of(url)
+        path = {} if database is None else {"path": database.path_of(local, url)}
+        return {"store": url, **path, "commit": head.commit, "started": False}
     from dibs.client import sqlite_fallback
-    from dibs.stores import autostart, local_server
-    from dibs.stores.autostart import FileMutex
 
+    place = Opening(local, url, session.config.id, session.timeout)
     background = BACKGROUND_VARIABLE in os.environ
-    with FileMutex(session.place.local, timeout_s=START_CHECK_S if background else OTHER_START_TIMEOUT_S) as turn:
+    timeout = START_CHECK_S if background else OTHER_START_TIMEOUT_S
+    with FileMutex(f"{local}/{server.START_MUTEX}", timeout) as turn:
         if not turn.mine:
             raise Unavailable("another process is starting the server; try again in a moment.", starting=True)
         if background:
-            autostart.refuse_stopped(session.place.local, url)
+            server.refuse_stopped(local, url)
         try:
-            started = local_server.ensure_running(
-                session.place.local, url, session.config.id, session.timeout, fsync, anew=bool(words.fields.get("anew"))
-            )
+            started = server.ensure_running(place, fsync, anew=bool(words.fields.get("anew")))
         except Unavailable as error:
             if sqlite_fallback.is_fallback(session):
-                return {"store": "sqlite:", "fallback": True, "why": error.message, "started": False}
+                return {"store": DEFAULT_URL, "fallback": True, "why": error.message, "started": False}
             if not sqlite_fallback.possible(session, url) or not _consent(words, error):
                 raise
             return sqlite_fallback.fall_back(session, url, words.common.get("as")) | {"why": error.message}
         if sqlite_fallback.is_fallback(session):
             return {**sqlite_fallback.return_to_server(session, url, words.common.get("as")), **started}
-        return {**_begin(session, url), **started}
-
-
-def _begin(session: Session, url: str) -> dict[str, Any]:
-    """The workspace is there, or begins; its settings are as the URL says."""
-    from dibs.client import sqlite_fallback
-    from dibs.stores.move import moved_mark
-    from dibs.stores.redis import epoch
-    from dibs.stores.urls import hidden
-
-    local = session.place.local
-    store = opening.redis_store(local, url, session.config.id, session.timeout)
-    try:
-        begun = epoch.begin(store)
-        mark = store.ask("HGET", store.keys[4], "moved")
-        if mark:
-            moved_mark.refuse(mark.decode(), hidden(url))
+        begun = server.begin(place)
         if not opening.read_pin(local).url:
             opening.write_pin(local, opening.Pin(url))
-        sqlite_fallback.remove_mark(session)
-        epoch.set_expiry(store)
-    finally:
-        store.close()
-    return {"store": hidden(url), "begun": begun}
+        sqlite_fallback.remove_mark(session, url)
+        return {"store": hidden(url), "begun": begun, **started}
 
 
 def _consent(words: Words, error: Unavailable) -> bool:
@@ -160,7 +141,7 @@ def _said(result: dict[str, Any]) -> str:
     return text
 
 
-def _process(server: dict[str, Any]) -> str:
+def _process(server: ServerRecord) -> str:
     return f"container {server['container']}" if server.get("container") else f"pid {server['pid']}"
 
 

@@ -45,14 +45,14 @@ class Request(Driver):
         super().__init__(operation, call, fields)
         self.place = place
         self.arrived = clock.since_boot()
-        self.sent_as = call.agent, call.how
+        self.sent_as = call.agent, call.identified_by
         self.answer: dict[str, Any] = {}  # what goes back, once it is known
 
     @property
     def is_quick(self) -> bool:
         """Is one transaction enough, as far as its declaration tells?"""
         operation = self.operation
-        return operation.writes and not operation.whole and "deliveries" not in operation.wants
+        return operation.writes and not operation.is_query and "deliveries" not in operation.wants
 
     def decide(self, tx: Transaction) -> Any:
         """Its transaction. A request that waited too long for its turn is dropped: its caller has given up."""
@@ -71,8 +71,8 @@ class Request(Driver):
         else:
             self.answer = {"result": to_json(result)}
         call = self.call
-        if (call.agent, call.how) != self.sent_as:
-            self.answer["who"] = [call.agent, call.how, call.name]
+        if (call.agent, call.identified_by) != self.sent_as:
+            self.answer["who"] = [call.agent, call.identified_by, call.name]
 
     def look(self, missing: list[Process]) -> None:
         """Look at the processes of this machine; raises NeedsFacts for those that only the caller can see."""
@@ -90,7 +90,7 @@ class Request(Driver):
             self.refuse(as_dibs_error(error))
 
 
-class StoreHalf:
+class RequestDecider:
     """The store's half of all requests to one host."""
 
     def __init__(self, host: Host) -> None:
@@ -113,7 +113,7 @@ class StoreHalf:
             self._check_store(store)
         place = self._place(top)
         call = wire.call_in(self.host.config(place).policy, sent_call, via)
-        fields = wire.fields_in(operation, sent_fields, anywhere=not operation.may, place=far)
+        fields = wire.fields_in(operation, sent_fields, anywhere=not operation.rank, place=far)
         call.sender, call.place, call.barred = sender, far, operation.unsendable(sender, fields)
         return Request(place, operation, call, fields)
 
@@ -147,14 +147,14 @@ class StoreHalf:
 
     def recall(self, request: Request) -> None:
         """The caller has gone before it was answered: release what the request got. Blocks."""
-        via = request.call.via
+        via = request.call.exchange
         result = request.answer.get("result")
         if via is None or not request.operation.withdraws or not isinstance(result, dict):
             return
         from dibs.operations.claims.recalls import RECALL
 
         call = request.call
-        kept, call.request, call.via = bool(call.request), "", None
+        kept, call.request, call.exchange = bool(call.request), "", None
         fields = {"connection": via[0], "number": via[1], "kept": kept}
         try:
             self._session(request).run(RECALL, call, fields)

@@ -1,8 +1,8 @@
-"""Finds, starts and stops a Redis server on this machine for this workspace. The work of `dibs up`.
+"""Starts a Redis server on this machine for a workspace, by the first way that works. local_server.py decides when.
 
-Only a server on loopback or a Unix socket is ever started, and only if no process listens there. It keeps its
-data in `.dibs/local/redis/` with an append-only file, listens to this machine alone, evicts nothing, and keeps running
-after the process that started it. The password is in its configuration file (0600), never on a command line.
+Only a server on loopback or a Unix socket is ever started. It keeps its data in `.dibs/local/redis/` with an
+append-only file, listens to this machine alone, evicts nothing, and keeps running after the process that started it.
+The password is in its configuration file (0600), never on a command line.
 """
 
 from __future__ import annotations
@@ -12,21 +12,18 @@ import shutil
 import sys
 
 from dibs import jsontext
-from dibs.errors import DibsError, Unavailable, Unreachable
+from dibs.errors import DibsError, Unavailable
 from dibs.machine import clock, processes, programs
-from dibs.stores.autostart import FAILED, FOLDER, STOPPED
+from dibs.stores.redis.autostart import FAILED, FOLDER, STOPPED
 from dibs.stores.redis.wire import LOOPBACK, SCHEMES_WITHOUT_LIBRARY, ConnectionLost, ServerError
 from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.stores.engines import ServerRecord
 
-
-FSYNC = ("everysec", "always", "no")
 START_TIMEOUT_S = 10.0  # for the first answer: a server with a long append-only file reads it first
 PULL_TIMEOUT_S = 180.0  # for Docker, which may have to pull the image
-STOP_TIMEOUT_S = 10.0  # for a server to save its data and exit
 ON_PATH = ("redis-server", "valkey-server")
 IMAGE = "valkey/valkey:8-alpine"
 CONTAINER_FOLDER = "/data"  # the data folder inside the container
@@ -73,37 +70,6 @@ def answers(url: str) -> str:
     return ""
 
 
-def ensure_running(
-    local: str, url: str, workspace: str, timeout: float, fsync: str = "everysec", *, anew: bool = False
-) -> dict[str, Any]:
-    """Make sure that a server answers there, starting one if needed; raises Unavailable with all attempts."""
-    from dibs.stores import autostart, opening
-
-    if not opening.is_redis(url):
-        return {"started": False}  # a store that needs no server
-    autostart.refuse_fallback_elsewhere(local, url, workspace)
-    if place_of(url) is None:
-        store = opening.redis_store(local, url, workspace, timeout)
-        try:
-            store.ask("PING")  # raises the reason
-        finally:
-            store.close()
-        return {"started": False}
-    why = answers(url)
-    end = clock.since_boot() + int(START_TIMEOUT_S * 1000)
-    while why.startswith("LOADING") and clock.since_boot() < end:
-        clock.sleep(0.1)
-        why = answers(url)
-    if not why:
-        known = running(local)
-        return {"started": False, **({"server": known} if known else {})}
-    if "refused" not in why and "No such file" not in why:  # another process listens there
-        raise Unreachable(f"{hidden(url)} does not answer: {why}.", store=hidden(url))
-    if not anew and autostart.is_foreign_server(local):
-        raise Unreachable(f"{hidden(url)} does not answer. {autostart.NOT_OURS}", store=hidden(url))
-    return {"started": True, "server": start(local, url, fsync)}
-
-
 class Attempt:
     """One failed attempt to start a server, with the reason."""
 
@@ -113,7 +79,7 @@ class Attempt:
         self.way, self.why = way, why
 
 
-def start(local: str, url: str, fsync: str) -> dict[str, Any]:
+def start(local: str, url: str, fsync: str) -> ServerRecord:
     """Start a server there, trying each way; returns the running one. Raises Unavailable with all attempts."""
     place = place_of(url)
     where = hidden(url)
@@ -122,7 +88,7 @@ def start(local: str, url: str, fsync: str) -> dict[str, Any]:
         raise Unavailable(message, store=where, remote=True)
     folder = f"{local}/{FOLDER}"
     os.makedirs(folder, 0o700, exist_ok=True)
-    _forget(folder, STOPPED)
+    forget(folder, STOPPED)
     tried: list[Attempt] = []
     unfit = _unfit(place) or _runs_elsewhere(folder)
     if unfit:
@@ -130,47 +96,10 @@ def start(local: str, url: str, fsync: str) -> dict[str, Any]:
     for way, words in () if unfit else _ways(tried):
         why = _try(folder, place, url, words, fsync)
         if not why:
-            _forget(folder, FAILED)
+            forget(folder, FAILED)
             return _remember(folder, way, words, url, fsync)
         tried.append(Attempt(way, why))
     raise _failed(folder, where, place, tried)
-
-
-def stop(local: str) -> dict[str, Any]:
-    """Stop the server that dibs started for this workspace, and no other."""
-    folder = f"{local}/{FOLDER}"
-    known = noted(local)
-    if not known:
-        raise Unavailable("dibs started no server for this workspace, and stops no other.")
-    url, where = known["url"], hidden(known["url"])
-    if not answers(url):
-        if known.get("container"):
-            done = programs.run(["docker", "stop", known["container"]], env=os.environ, timeout=STOP_TIMEOUT_S + 20)
-            if not done.ok:
-                raise Unavailable(f"Docker did not stop it: {done.said}", store=where)
-        else:
-            _shut_down(folder, url, where)
-    _wait_until_gone(url, where)
-    with open(f"{folder}/{STOPPED}", "w", encoding="utf-8") as file:
-        file.write(f"{clock.iso(clock.wall())}\n")
-    _forget(folder, "server.json")
-    return {"stopped": where, "how": known["how"]}
-
-
-def running(local: str) -> dict[str, Any]:
-    """The server that dibs started, for people to read; empty if none."""
-    found = noted(local)
-    return {name: value for name, value in found.items() if name != "url"}
-
-
-def noted(local: str) -> dict[str, Any]:
-    """The record of the server that dibs started."""
-    try:
-        with open(f"{local}/{FOLDER}/server.json", encoding="utf-8") as file:
-            found: dict[str, Any] = jsontext.decode(file.read().strip())
-    except (OSError, ValueError):
-        return {}
-    return found
 
 
 # --- ways to start one
@@ -337,7 +266,7 @@ def _last_words(log: str, at: int) -> str:
 # --- the record of it
 
 
-def _remember(folder: str, way: str, words: list[str], url: str, fsync: str) -> dict[str, Any]:
+def _remember(folder: str, way: str, words: list[str], url: str, fsync: str) -> ServerRecord:
     """Write the record next to the server's files, with the password: a later `dibs up --stop` may have another URL."""
     pid = 0
     docker = os.path.basename(words[0]) == "docker"
@@ -346,15 +275,15 @@ def _remember(folder: str, way: str, words: list[str], url: str, fsync: str) -> 
             pid = int(file.read().strip() or "0")
     except (OSError, ValueError):
         pass
-    found: dict[str, Any] = {
+    record: ServerRecord = {
         "how": way, "program": words[0], "pid": 0 if docker else pid, "fsync": fsync, "folder": folder,
         "store": hidden(url), "since": clock.iso(clock.wall()),
     }  # fmt: skip
     if docker:
-        found["container"] = _container(folder)
+        record["container"] = _container(folder)
     with open(os.open(f"{folder}/server.json", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(jsontext.encode({**found, "url": url}) + "\n")
-    return found
+        file.write(jsontext.encode({**record, "url": url}) + "\n")
+    return record
 
 
 def _failed(folder: str, where: str, place: Place, tried: list[Attempt]) -> Unavailable:
@@ -373,35 +302,8 @@ def _failed(folder: str, where: str, place: Place, tried: list[Attempt]) -> Unav
     return Unavailable(message, store=where, tried=[{"way": one.way, "why": one.why} for one in tried])
 
 
-def _shut_down(folder: str, url: str, where: str) -> None:
-    """Ask it to save its data and exit; only the server that runs on our configuration."""
-    from dibs.stores.redis.plain_socket import PlainWire
-
-    wire = PlainWire(url, STOP_TIMEOUT_S)
-    try:
-        info = wire.call("INFO", "server").decode(errors="replace")
-        lines = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
-        if os.path.realpath(lines.get("config_file", "")) != os.path.realpath(f"{folder}/server.conf"):
-            message = f"{where} is not the server that dibs started; it was not touched."
-            raise Unavailable(message, store=where)
-        wire.call("SHUTDOWN")
-    except ConnectionLost:
-        pass  # it closes the connection to confirm
-    except ServerError as error:
-        raise Unavailable(f"{where} does not stop: {error}", store=where) from None
-    finally:
-        wire.close()
-
-
-def _wait_until_gone(url: str, where: str) -> None:
-    end = clock.since_boot() + int(STOP_TIMEOUT_S * 1000)
-    while not answers(url):
-        if clock.since_boot() > end:
-            raise Unavailable(f"{where} still answers after {STOP_TIMEOUT_S:g} s.", store=where)
-        clock.sleep(0.05)
-
-
-def _forget(folder: str, name: str) -> None:
+def forget(folder: str, name: str) -> None:
+    """Remove a file of the server's folder."""
     try:
         os.unlink(f"{folder}/{name}")
     except FileNotFoundError:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Busy, Unavailable
-from dibs.server.desk import MAX_GROUP, Desk, Request
 from dibs.server.desk_store import DeskStore
+from dibs.server.group_commit import MAX_GROUP, GroupCommit, Request
 from dibs.stores.seam import COMMIT
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.testing import conformance
@@ -53,9 +53,9 @@ def store() -> Watched:
 
 
 @pytest.fixture
-def desk(store: Watched, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    monkeypatch.setattr("dibs.server.desk.CLOSE_TIMEOUT_S", PATIENCE_S)
-    made = Desk(store)
+def desk(store: Watched, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupCommit]:
+    monkeypatch.setattr("dibs.server.group_commit.CLOSE_TIMEOUT_S", PATIENCE_S)
+    made = GroupCommit(store)
     yield made
     store.go.set()
     made.close()
@@ -94,7 +94,7 @@ class Answers:
 class Waiters:
     """Threads that ask, one after the other into the queue."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: GroupCommit) -> None:
         self.desk = desk
         self.answers: dict[str, Any] = {}
         self.threads: list[threading.Thread] = []
@@ -118,7 +118,7 @@ class Waiters:
         return self.answers
 
 
-def stopped_inside(desk: Desk, store: Watched, fn: Callable[[Transaction], Any] = count) -> Answers:
+def stopped_inside(desk: GroupCommit, store: Watched, fn: Callable[[Transaction], Any] = count) -> Answers:
     """Bring the desk into a group that lasts until `store.go`."""
     store.go.clear()
     first = Answers()
@@ -127,7 +127,7 @@ def stopped_inside(desk: Desk, store: Watched, fn: Callable[[Transaction], Any] 
     return first
 
 
-def test_a_lone_thread_is_answered_without_a_change_of_threads(desk: Desk) -> None:
+def test_a_lone_thread_is_answered_without_a_change_of_threads(desk: GroupCommit) -> None:
     assert desk.decide(lambda tx: (count(tx), threading.get_ident())) == (1, threading.get_ident())
     assert desk._thread is None
     with pytest.raises(LookupError):
@@ -136,7 +136,7 @@ def test_a_lone_thread_is_answered_without_a_change_of_threads(desk: Desk) -> No
     assert desk.look(lambda tx: tx.get_many(["n"])) == {"n": 2}
 
 
-def test_what_comes_while_a_group_is_written_makes_the_next_one_in_its_order(desk: Desk, store: Watched) -> None:
+def test_what_comes_while_a_group_is_written_makes_the_next_one_in_its_order(desk: GroupCommit, store: Watched) -> None:
     first = stopped_inside(desk, store, say("first"))
     waiters, answers = Waiters(desk), Answers()
     for number in range(3):
@@ -152,7 +152,7 @@ def test_what_comes_while_a_group_is_written_makes_the_next_one_in_its_order(des
     assert (desk.groups, desk.requests) == (2, 7)
 
 
-def test_a_group_has_a_limit_and_the_rest_follows_in_order(desk: Desk, store: Watched) -> None:
+def test_a_group_has_a_limit_and_the_rest_follows_in_order(desk: GroupCommit, store: Watched) -> None:
     stopped_inside(desk, store)
     answers = Answers()
     for _ in range(2 * MAX_GROUP + 5):
@@ -162,7 +162,7 @@ def test_a_group_has_a_limit_and_the_rest_follows_in_order(desk: Desk, store: Wa
     assert store.sizes == [1, MAX_GROUP, MAX_GROUP, 5]
 
 
-def test_nobody_is_answered_before_the_store_has_committed(desk: Desk, store: Watched) -> None:
+def test_nobody_is_answered_before_the_store_has_committed(desk: GroupCommit, store: Watched) -> None:
     first = stopped_inside(desk, store)
     waiters = Waiters(desk)
     waiters.ask("a", count)
@@ -173,7 +173,7 @@ def test_nobody_is_answered_before_the_store_has_committed(desk: Desk, store: Wa
     assert first.wait(1) == [(1, None)]
 
 
-def test_what_one_raises_reaches_its_own_caller_alone(desk: Desk, store: Watched) -> None:
+def test_what_one_raises_reaches_its_own_caller_alone(desk: GroupCommit, store: Watched) -> None:
     stopped_inside(desk, store)
     waiters, answers = Waiters(desk), Answers()
     waiters.ask("good", count)
@@ -190,9 +190,9 @@ def test_what_one_raises_reaches_its_own_caller_alone(desk: Desk, store: Watched
 
 
 def test_a_store_that_breaks_its_word_is_everybodys_error_and_the_desk_goes_on(
-    desk: Desk, store: Watched, monkeypatch: pytest.MonkeyPatch
+    desk: GroupCommit, store: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dibs.server.desk.WAIT_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr("dibs.server.group_commit.WAIT_TIMEOUT_S", PATIENCE_S)
     first = stopped_inside(desk, store)
     waiters = Waiters(desk)
     waiters.ask("a", count)
@@ -203,7 +203,9 @@ def test_a_store_that_breaks_its_word_is_everybodys_error_and_the_desk_goes_on(
     assert desk.decide(count) == 2
 
 
-def test_an_interrupted_leader_leaves_nobody_waiting_and_says_that_nothing_is_known(desk: Desk, store: Watched) -> None:
+def test_an_interrupted_leader_leaves_nobody_waiting_and_says_that_nothing_is_known(
+    desk: GroupCommit, store: Watched
+) -> None:
     answers = Answers()
 
     def interrupted(_: Transaction) -> None:
@@ -222,17 +224,19 @@ def test_an_interrupted_leader_leaves_nobody_waiting_and_says_that_nothing_is_kn
 
 
 def test_a_decision_inside_a_decision_is_refused_and_not_waited_for(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: GroupCommit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dibs.server.desk.WAIT_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("dibs.server.group_commit.WAIT_TIMEOUT_S", 0.05)
     with pytest.raises(Busy) as refused:
         desk.decide(lambda tx: (count(tx), desk.decide(count)))
     assert refused.value.fields["nested"]
     assert desk.decide(count) == 1
 
 
-def test_a_thread_waits_for_the_desk_only_so_long(desk: Desk, store: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dibs.server.desk.WAIT_TIMEOUT_S", 0.05)
+def test_a_thread_waits_for_the_desk_only_so_long(
+    desk: GroupCommit, store: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dibs.server.group_commit.WAIT_TIMEOUT_S", 0.05)
     first = stopped_inside(desk, store)
     with pytest.raises(Busy):
         desk.decide(count)
@@ -242,7 +246,7 @@ def test_a_thread_waits_for_the_desk_only_so_long(desk: Desk, store: Watched, mo
     assert desk.decide(count) == 2
 
 
-def test_a_request_whose_caller_has_gone_is_taken_out_unless_it_has_begun(desk: Desk, store: Watched) -> None:
+def test_a_request_whose_caller_has_gone_is_taken_out_unless_it_has_begun(desk: GroupCommit, store: Watched) -> None:
     stopped_inside(desk, store, say("first"))
     answers = Answers()
     requests = [desk.submit(say(word), answers) for word in ("a", "b", "c")]
@@ -255,7 +259,7 @@ def test_a_request_whose_caller_has_gone_is_taken_out_unless_it_has_begun(desk: 
 
 
 def test_a_queue_that_is_full_refuses_at_once(store: Watched) -> None:
-    desk = Desk(store, max_waiting=4)
+    desk = GroupCommit(store, max_waiting=4)
     stopped_inside(desk, store)
     answers = Answers()
     for _ in range(4):
@@ -269,7 +273,7 @@ def test_a_queue_that_is_full_refuses_at_once(store: Watched) -> None:
     desk.close()
 
 
-def test_closing_lets_the_running_group_end_and_refuses_the_rest(desk: Desk, store: Watched) -> None:
+def test_closing_lets_the_running_group_end_and_refuses_the_rest(desk: GroupCommit, store: Watched) -> None:
     first = stopped_inside(desk, store)
     waiters, answers = Waiters(desk), Answers()
     waiters.ask("a", count)
@@ -292,7 +296,7 @@ def test_closing_lets_the_running_group_end_and_refuses_the_rest(desk: Desk, sto
     desk.close()
 
 
-def test_closing_waits_for_a_group_that_a_callers_thread_runs(desk: Desk, store: Watched) -> None:
+def test_closing_waits_for_a_group_that_a_callers_thread_runs(desk: GroupCommit, store: Watched) -> None:
     store.go.clear()
     found: list[int] = []
     leader = threading.Thread(target=lambda: found.append(desk.decide(count)))
@@ -316,7 +320,7 @@ def test_closing_waits_for_a_group_that_a_callers_thread_runs(desk: Desk, store:
     assert len(ends) == 1
 
 
-def test_answers_for_one_loop_come_in_one_call_a_group(desk: Desk, store: Watched) -> None:
+def test_answers_for_one_loop_come_in_one_call_a_group(desk: GroupCommit, store: Watched) -> None:
     async def talk() -> tuple[list[int], int]:
         loop = asyncio.get_running_loop()
         posts = []
@@ -340,7 +344,9 @@ def test_answers_for_one_loop_come_in_one_call_a_group(desk: Desk, store: Watche
     assert asyncio.run(talk()) == (list(range(2, 22)), 1)
 
 
-def test_a_receiver_that_fails_and_a_loop_that_is_closed_keep_nobody_else_waiting(desk: Desk, store: Watched) -> None:
+def test_a_receiver_that_fails_and_a_loop_that_is_closed_keep_nobody_else_waiting(
+    desk: GroupCommit, store: Watched
+) -> None:
     loop = asyncio.new_event_loop()
     loop.close()
 
@@ -361,7 +367,7 @@ def test_a_receiver_that_fails_and_a_loop_that_is_closed_keep_nobody_else_waitin
 def test_threads_and_a_loop_on_one_file_are_all_answered_once_with_numbers_of_their_own(tmp_path: Path) -> None:
     sqlite_store.create(str(tmp_path / "dibs.db"))
     store = sqlite_store.SqliteStore(str(tmp_path / "dibs.db"))
-    desk = Desk(store)
+    desk = GroupCommit(store)
     found: list[Any] = []
 
     def fn(tx: Transaction) -> Any:
@@ -400,7 +406,7 @@ def test_threads_and_a_loop_on_one_file_are_all_answered_once_with_numbers_of_th
 class Lender:
     """The event loop of a server: what it hands in, and who ran the group."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: GroupCommit) -> None:
         self.desk = desk
         self.loop = asyncio.get_running_loop()
 
@@ -416,12 +422,12 @@ class Lender:
         return await future
 
 
-async def lent(desk: Desk, number: int) -> list[tuple[int, bool]]:
+async def lent(desk: GroupCommit, number: int) -> list[tuple[int, bool]]:
     lender = Lender(desk)
     return await asyncio.gather(*[lender.ask() for _ in range(number)])
 
 
-def test_a_loop_runs_what_came_in_one_turn_as_one_group_in_its_own_thread(desk: Desk, store: Watched) -> None:
+def test_a_loop_runs_what_came_in_one_turn_as_one_group_in_its_own_thread(desk: GroupCommit, store: Watched) -> None:
     assert asyncio.run(lent(desk, 5)) == [(number, True) for number in range(1, 6)]
     assert store.sizes == [5]
     assert desk._thread is None
@@ -432,7 +438,7 @@ def test_a_loop_does_not_wait_for_another_process(tmp_path: Path) -> None:
     path = str(tmp_path / "dibs.db")
     sqlite_store.create(path)
     store, other = sqlite_store.SqliteStore(path), sqlite_store.SqliteStore(path)
-    desk = Desk(store)
+    desk = GroupCommit(store)
     assert store.is_free()
     answers: list[Any] = []
 
@@ -463,15 +469,15 @@ def test_a_loop_does_not_wait_for_another_process(tmp_path: Path) -> None:
 
 
 def test_a_loop_that_was_kept_for_long_leaves_the_next_groups_to_the_desks_thread(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: GroupCommit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dibs.server.desk.MAX_LENT_S", -1.0)
-    monkeypatch.setattr("dibs.server.desk.LEND_AGAIN_S", 3600.0)
+    monkeypatch.setattr("dibs.server.group_commit.MAX_LENT_S", -1.0)
+    monkeypatch.setattr("dibs.server.group_commit.LEND_AGAIN_S", 3600.0)
     assert asyncio.run(lent(desk, 1)) == [(1, True)]
     assert asyncio.run(lent(desk, 1)) == [(2, False)]
 
 
-def test_threads_are_answered_while_a_loop_lends_its_thread(desk: Desk) -> None:
+def test_threads_are_answered_while_a_loop_lends_its_thread(desk: GroupCommit) -> None:
     async def both() -> list[Any]:
         loop = asyncio.get_running_loop()
         threads = [loop.run_in_executor(None, desk.decide, count) for _ in range(4)]
@@ -481,7 +487,7 @@ def test_threads_are_answered_while_a_loop_lends_its_thread(desk: Desk) -> None:
     assert sorted(one if isinstance(one, int) else one[0] for one in found) == list(range(1, 25))
 
 
-def test_a_desk_is_closed_although_the_loop_that_was_to_run_a_group_has_ended(desk: Desk) -> None:
+def test_a_desk_is_closed_although_the_loop_that_was_to_run_a_group_has_ended(desk: GroupCommit) -> None:
     answers = Answers()
     desk.submit(count, answers, lambda call, *given: call(*given), lambda *_: None)
     desk.close()
@@ -495,10 +501,10 @@ def test_a_desk_is_closed_although_the_loop_that_was_to_run_a_group_has_ended(de
 
 @pytest.mark.parametrize("case", conformance.CASES, ids=lambda case: case.__name__)
 def test_a_store_behind_a_desk_conforms(case: Callable[[Callable[[], Store]], None]) -> None:
-    desks: list[Desk] = []
+    desks: list[GroupCommit] = []
 
     def make() -> Store:
-        desks.append(Desk(MemoryStore()))
+        desks.append(GroupCommit(MemoryStore()))
         return DeskStore(desks[-1])
 
     case(make)
@@ -507,13 +513,13 @@ def test_a_store_behind_a_desk_conforms(case: Callable[[Callable[[], Store]], No
 
 
 def test_a_thread_that_settles_a_store_does_not_wait_for_the_desk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dibs.server.desk.WAIT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("dibs.server.group_commit.WAIT_TIMEOUT_S", 0.5)
 
     class Lossy(MemoryStore):
         def settle(self, fn: Callable[[], bool]) -> None:
             self._turns.call(lambda fn: fn(), fn, 5.0)
 
-    desk = Desk(Lossy())
+    desk = GroupCommit(Lossy())
     store = DeskStore(desk)
     seen: list[int] = []
     desk._is_led = True  # the desk's thread is at work, and waits for the store
@@ -532,7 +538,7 @@ def test_each_of_a_lent_group_is_answered_once_after_the_commit_and_by_its_own_r
     path = str(tmp_path / "dibs.db")
     sqlite_store.create(path)
     store, other = sqlite_store.SqliteStore(path), sqlite_store.SqliteStore(path)
-    desk = Desk(store)
+    desk = GroupCommit(store)
     told: list[tuple[int, Any, str, int]] = []
     ran: list[int] = []
 
@@ -566,9 +572,9 @@ def test_each_of_a_lent_group_is_answered_once_after_the_commit_and_by_its_own_r
 
 
 def test_a_desk_that_is_closed_before_the_loops_turn_refuses_what_was_lent_and_runs_nothing(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: GroupCommit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dibs.server.desk.CLOSE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("dibs.server.group_commit.CLOSE_TIMEOUT_S", 0.2)
     told: list[str] = []
     ran: list[bool] = []
 

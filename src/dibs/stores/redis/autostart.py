@@ -10,18 +10,18 @@ import os
 
 from dibs.errors import Unavailable, Unreachable
 from dibs.machine import clock
-from dibs.stores.opening import fallback_mark
+from dibs.stores.opening import MEMORY_FILE
+from dibs.stores.redis.store import fallback_mark
 
 RETRY_AFTER_MS = 30_000  # after a failed start: an earlier retry would fail for the same reason
 START_INTERVAL_MS = 5_000  # between two starts by one process
 FOLDER = "redis"  # below .dibs/local: the server's files
-BACKGROUND_VARIABLE = "DIBS_BACKGROUND"  # set for a `dibs up` in the background
-COMMIT_FILE = "redis-commit"  # the highest commit answered on this machine
 NOT_OURS = (
     "dibs did not start that server, and an empty one in its place would not have its data: start it again "
     "as before. `dibs up --anew` starts an empty one."
 )
-STARTING, FAILED, STOPPED = "starting", "failed", "stopped"  # files in FOLDER
+START_MUTEX = f"{FOLDER}/starting"
+FAILED, STOPPED = "failed", "stopped"  # files in FOLDER
 
 
 class Autostart:
@@ -33,10 +33,10 @@ class Autostart:
 
     def __call__(self) -> None:
         """Start it, unless a start is under way, failed recently, or a person stopped it. Raises for a hook."""
-        from dibs.stores import local_server
+        from dibs.stores.redis.server_start import place_of
         from dibs.stores.urls import hidden
 
-        if local_server.place_of(self._url) is None:
+        if place_of(self._url) is None:
             return  # not on this machine
         where = hidden(self._url)
         if is_foreign_server(self._local):
@@ -74,7 +74,7 @@ def is_foreign_server(local: str) -> bool:
         return False
     from dibs.stores.redis.epoch import Remembered
 
-    memory = Remembered(f"{local}/{COMMIT_FILE}")
+    memory = Remembered(f"{local}/{MEMORY_FILE}")
     try:
         return memory.number > 0
     finally:
@@ -120,56 +120,17 @@ def recent_failure(local: str) -> str:
 
 def under_way(local: str) -> bool:
     """Is another process starting it now?"""
-    with FileMutex(local) as mutex:
+    from dibs.machine.file_mutex import FileMutex
+
+    with FileMutex(f"{local}/{START_MUTEX}") as mutex:
         return not mutex.mine
-
-
-class FileMutex:
-    """A file lock, so that one process at a time starts a server or moves a workspace.
-
-    The kernel drops it with its holder.
-    """
-
-    def __init__(self, local: str, name: str = f"{FOLDER}/{STARTING}", timeout_s: float = 0.0) -> None:
-        self._path, self._timeout_s = f"{local}/{name}", timeout_s
-        self._fd = -1
-        self.mine = False
-
-    def __enter__(self) -> FileMutex:  # noqa: PYI034 - `typing.Self` must not be loaded here
-        import fcntl
-
-        end = clock.since_boot() + int(self._timeout_s * 1000)
-        try:
-            os.makedirs(os.path.dirname(self._path), 0o700, exist_ok=True)
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            message = f"{self._path} cannot be written: {error.strerror}. Nothing was changed."
-            raise Unavailable(message, path=self._path) from None
-        while True:
-            try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if clock.since_boot() >= end:
-                    return self
-            else:
-                self.mine = self._is_in_place()
-                return self
-            clock.sleep(0.05)
-
-    def _is_in_place(self) -> bool:
-        """Is it the file that others find? While this process waited, the workspace may have been deleted."""
-        try:
-            return os.path.samestat(os.stat(self._path), os.fstat(self._fd))
-        except OSError:
-            return False
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
 
 
 def spawn(local: str, url: str) -> None:
     """Start `dibs up` in a new session; it reports its outcome through the files in its folder."""
     import sys
+
+    from dibs.stores.engines import BACKGROUND_VARIABLE
 
     folder = f"{local}/{FOLDER}"
     root = os.path.dirname(os.path.dirname(local))

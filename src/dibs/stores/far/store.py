@@ -11,14 +11,16 @@ import os
 
 from dibs.errors import Unavailable, Unreachable
 from dibs.machine import clock
-from dibs.stores.far_connection import FarConnection, Lost
-from dibs.stores.seam import ERROR, Engine, Event, Head, Seal
+from dibs.stores.far.connection import FarConnection, Lost
+from dibs.stores.opening import configured_url
+from dibs.stores.seam import ERROR, BaseStore, Event, Head, Seal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from dibs.stores.opening import Opening
     from dibs.stores.seam import Check, Description, Outcome, T, Transaction
 
 PAUSE_S = 0.2  # between two attempts at a server that does not answer
@@ -26,7 +28,23 @@ POLL_S = 20.0  # of one wait at the server; then it is asked again
 EVENTS_PER_PAGE = 1_000
 
 
-class FarStore(Engine):
+def open_store(opening: Opening) -> FarStore:
+    """A server elsewhere. The first opening makes sure that it serves this very workspace."""
+    url, workspace = opening.url, opening.workspace
+    store = FarStore(url, opening.timeout, chosen=opening.is_pinned or configured_url("") == url)
+    if opening.is_pinned:
+        return store
+    about = store.about()
+    if workspace and about["id"] and about["id"] != workspace:
+        message = (
+            f"{url} serves another workspace ({about['workspace']}): its `id` in .dibs/config.toml is not this one's. "
+            "Nothing was changed."
+        )
+        raise Unavailable(message, store=url)
+    return store
+
+
+class FarStore(BaseStore):
     """A server's store. Threads may share it."""
 
     def __init__(self, url: str, timeout: float, *, chosen: bool = True) -> None:

@@ -24,7 +24,7 @@ from dibs.operations.core import index
 from dibs.operations.core.entry import caller_of
 from dibs.operations.core.query import HERE
 from dibs.server import locations
-from dibs.server.store_half import StoreHalf
+from dibs.server.request_decider import RequestDecider
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ NAME_DIGITS = 12  # of a name under which a caller is woken (clock.random_id)
 MAX_WAITING = 256  # callers that wait at once, each in a thread
 
 
-class FarHalf:
+class RemoteEndpoint:
     """The store of one host, for callers elsewhere."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.half = StoreHalf(host)
+        self.half = RequestDecider(host)
         self.last_request = clock.since_boot()
         self._watched: dict[str, int] = {}  # name → when it was last asked for
         self._mutex = threading.Lock()
@@ -105,7 +105,7 @@ class FarHalf:
         for field in request.operation.fields:
             if field.kind == "process" and not request.call.here:
                 _check_process(pid, request.fields.get(field.name))
-        request.sent_as = request.call.agent, request.call.how
+        request.sent_as = request.call.agent, request.call.identified_by
         self.half.finish(request)
         found: dict[str, Any] = wire.answer_out(identity.agent, request.answer)
         if "refused" in found:
@@ -125,7 +125,7 @@ class FarHalf:
             session.run(caller_of(operation), call, {})
         except DibsError as error:
             return wire.error_out(error)
-        return {"result": None, "who": [call.agent, call.how, call.name]}
+        return {"result": None, "who": [call.agent, call.identified_by, call.name]}
 
     def answer(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
         """One whole query."""
@@ -154,10 +154,10 @@ class FarHalf:
         """The caller as its credential says; of what it knows, what it can know. Its pid, if it is on this machine."""
         call.credential = identity.credential
         if identity.person:
-            if call.typed or not call.fallback:  # a client's own call (`dibs mcp`) is never a person's word
+            if call.from_shell or not call.fallback:  # a client's own call (`dibs mcp`) is never a person's word
                 call.fallback = identity.agent
         elif not call.agent and identity.bearer == AGENT_KIND:
-            call.agent, call.how = identity.agent, "credential"
+            call.agent, call.identified_by = identity.agent, "credential"
         elif not call.agent and call.fallback and identity.bearer == MACHINE_KIND:
             user = call.fallback
             call.fallback = self.host.store.look(lambda tx: user_of(tx, identity.agent, user))

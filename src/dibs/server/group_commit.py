@@ -59,7 +59,7 @@ class Request:
 WAITING, RUNNING, ANSWERED, CANCELLED = "waiting", "running", "answered", "cancelled"
 
 
-class Desk:
+class GroupCommit:
     """All decisions of one process on one store, first come, first served."""
 
     def __init__(self, store: Store, *, max_group: int = MAX_GROUP, max_waiting: int = MAX_WAITING) -> None:
