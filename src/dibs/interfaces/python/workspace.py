@@ -144,9 +144,7 @@ class Workspace(Methods):
         from dibs.undo import undo
 
         ago, plain = "" if since is None else since, tuple([readers.plain_path(path) for path in paths])
-        found = undo.Undo(self._session, self.caller()).run(what, plain, ago, theirs=theirs, dry_run=dry_run)
-        answer: UndoAnswer = found  # type: ignore[assignment] # its keys are those of the class
-        return answer
+        return undo.Undo(self._session, self.caller()).run(what, plain, ago, theirs=theirs, dry_run=dry_run)
 
     @property
     def session(self) -> Session:
