@@ -11,11 +11,9 @@ from dibs.operations.claims import resources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.audit.fold import ClaimSpan
     from dibs.audit.sentences import Known
-    from dibs.stores.seam import LogEvent
+    from dibs.stores.seam import Json, LogEvent
 
 PATH, NAME, TASK, AGENT, CLAIM, EVENT, ALERT, CHANGE, RUN, STATE, UNDO, CHANNEL = (
     "path", "name", "task", "agent", "claim", "event", "alert", "change", "run", "state", "undo", "channel",
@@ -116,8 +114,8 @@ class StoryReader:
 
     _name = _path
 
-    def _meets(self, found: list[Any]) -> bool:
-        plain = [one[:2] for one in found if isinstance(one, list) and one[0] != "inode"]
+    def _meets(self, held: list[Json]) -> bool:
+        plain = [one[:2] for one in held if isinstance(one, list) and one[0] != "inode"]
         return resources.any_overlap(plain, self._subject.resources) is not None
 
     def _names(self, text: str) -> bool:
