@@ -150,9 +150,9 @@ def test_the_table_is_fitted_to_the_terminal_and_says_what_has_no_room(ann: dibs
 def test_hostile_names_are_escaped_in_the_picture_and_the_table(ann: dibs.Workspace) -> None:
     ann.claim(HOSTILE)
     ann.emit("a.b")
-    found = ann.map()
+    found: Any = ann.map()
     found["agents"][0]["name"] = found["resources"][1]["agents"][0]["name"] = "<b>\x1b[31m"
-    text = map_svg.render(dict(found))
+    text = map_svg.render(found)
     root = ET.fromstring(text)  # noqa: S314 our own
     tags = {element.tag.rpartition("}")[2] for element in root.iter()}
     assert tags == {"svg", "style", "rect", "text", "title", "line", "g", "circle", "path"}
@@ -166,7 +166,8 @@ def test_a_map_too_large_to_keep_says_how_much_was_left_out(monkeypatch: pytest.
     monkeypatch.setattr(resource_map, "MAX_RESOURCES", 2)
     uses = resource_map.Uses()
     for number in range(4):
-        uses.noted({"kind": "state.set", "agent": "a", "subject": str(number), "data": {}, "seq": 1, "wall": 1})
+        event: Any = {"kind": "state.set", "agent": "a", "subject": str(number), "data": {}, "seq": 1, "wall": 1}
+        uses.noted(event)
     assert (len(uses.rows), uses.left_out) == (2, 2)
 
 

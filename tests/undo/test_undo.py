@@ -537,7 +537,7 @@ def test_an_interrupted_undo_that_the_caller_may_not_finish_stands_in_the_way_of
     session = desk.session
     worker = apply.Worker(session, session.identify("boss"))
     nothing: dict[str, Any] = {name: [] for name in ("files", "staged", "entries", "commits")}
-    made = {
+    made: Any = {
         "undo": "u1",
         "what": f"claim {claim}",
         "of": ["ann"],

@@ -13,10 +13,11 @@ from dibs.operations.tasks.lifecycle import EXECUTING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NotRequired, TypedDict
+    from typing import NotRequired, TypedDict
 
     from dibs.agent_folder.files import Mark
     from dibs.agent_folder.scripts import Registrar
+    from dibs.operations.tasks.registries import TaskStanding
 
     class ClaimedTask(TypedDict):
         """A task, and the agent that its claimed file names."""
@@ -99,7 +100,7 @@ def _is_clear(states: list[str], task: str, report: Report) -> bool:
     return not message
 
 
-def _claimed(desk: Registrar, task: str, found: dict[str, Any], report: Report, *, dry: bool) -> None:
+def _claimed(desk: Registrar, task: str, found: TaskStanding, report: Report, *, dry: bool) -> None:
     """One claimed file: into the record, or back to scoped, or named as a conflict."""
     mark = desk.registry.mark(task)
     if mark is None:

@@ -11,24 +11,24 @@ if TYPE_CHECKING:
 LONG = 2_000  # letters of a message
 
 
-def render(found: CheckAnswer) -> str:
+def render(answer: CheckAnswer) -> str:
     """The text of the file."""
-    checks = found["checks"]
+    checks = answer["checks"]
     count = {status: sum(1 for one in checks if one["status"] == status) for status in ("fail", "unknown", "n/a")}
     head = (
         f'<testsuite name="dibs check" tests="{len(checks)}" failures="{count["fail"]}" errors="{count["unknown"]}" '
         f'skipped="{count["n/a"]}">'
     )
-    cases = "\n".join(_case(found, one) for one in checks)
-    end = f"<system-out>{safe(found['result'], LONG)}</system-out>"
+    cases = "\n".join(_case(answer["workspace"], one) for one in checks)
+    end = f"<system-out>{safe(answer['result'], LONG)}</system-out>"
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{head}\n{cases}\n{end}\n</testsuite>\n</testsuites>\n'
     )
 
 
-def _case(found: CheckAnswer, one: AuditCheckView) -> str:
+def _case(workspace: str, one: AuditCheckView) -> str:
     name = safe(f"{one['number']} {one['title']}")
-    begin = f'<testcase classname="dibs.check.{safe(found["workspace"])}" name="{name}">'
+    begin = f'<testcase classname="dibs.check.{safe(workspace)}" name="{name}">'
     message = safe(one["message"], LONG)
     if one["status"] == "fail":
         told = "\n".join(_finding(each) for each in one["findings"] if "settled" not in each)

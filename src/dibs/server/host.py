@@ -122,7 +122,8 @@ class _ServerDoor(Door):
     def run_around(self, name: Around, session: Session, call: Call, fields: dict[str, Any]) -> Answer:
         from dibs.audit import build
 
-        return build.AROUND[name](session, call, fields)
+        answer: Answer = build.AROUND[name](session, call, fields)
+        return answer
 
 
 def _is_gone(store: Store) -> bool:

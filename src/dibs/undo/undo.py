@@ -22,11 +22,11 @@ from dibs.undo import scope as undo_scope
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
     from dibs.audit.answers import UndoAnswer, UndoneView
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.undo.apply import Journal
     from dibs.undo.plan import FilePlan, Plan, Planner
 
 MS_NS = 1_000_000
@@ -78,7 +78,8 @@ class Undo:
             plan = planner.made()
             plan.left += self._held(worker, plan)
             plan.left += [f"Undo {made['undo']} was interrupted and is not finished: {why}" for made, why in waiting]
-            shown = _shown(session, call, planner, plan, others, continued)
+            shown = _shown(session, call, planner, plan, others)
+            shown["continued"] = continued
             if not plan.files:
                 raise NotFound(_nothing(plan, shown), what=what)
             if dry_run:
@@ -114,18 +115,19 @@ class Undo:
                 )
         return found
 
-    def _continued(self, worker: apply.Worker) -> tuple[list[UndoneView], list[tuple[dict[str, Any], str]]]:
+    def _continued(self, worker: apply.Worker) -> tuple[list[UndoneView], list[tuple[Journal, str]]]:
         """What killed runs began, done to its end; and what this caller may not finish, or not now, with the reason."""
-        found, waiting = [], []
+        continued: list[UndoneView] = []
+        waiting: list[tuple[Journal, str]] = []
         for made in worker.unfinished():
             try:
-                found.append(worker.proceed(made))
+                continued.append(worker.proceed(made))
             except (Forbidden, Held) as error:
                 waiting.append((made, error.message))
                 continue
             if self.told is not None:
-                self.told(found[-1])
-        return found, waiting
+                self.told(continued[-1])
+        return continued, waiting
 
 
 def _since(since: str | float) -> int:
@@ -167,10 +169,8 @@ def _built_on(files: list[FilePlan], shown: UndoAnswer) -> Conflict:
 # --- what is shown
 
 
-def _shown(
-    session: Session, call: Call, planner: Planner, plan: Plan, others: list[str], continued: list[UndoneView]
-) -> UndoAnswer:
-    """The answer before anything is done."""
+def _shown(session: Session, call: Call, planner: Planner, plan: Plan, others: list[str]) -> UndoAnswer:
+    """What would be done."""
     from dibs.operations.agents.lookups import NAMES
 
     built = {one.path: [(planner.builder(one.path, run), run.since) for run in one.blockers] for one in plan.files}
@@ -193,7 +193,7 @@ def _shown(
             }
             for one in plan.files
         ],
-        "continued": continued,
+        "continued": [],
         "done": False,
     }  # fmt: skip
 

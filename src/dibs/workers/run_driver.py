@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.operations.core.declare import Operation
     from dibs.operations.runs.answers import BatchOutlookAnswer, RunView
+    from dibs.operations.tasks.additions import TaskSpec
     from dibs.operations.votes.answers import VoteState, VoteView
     from dibs.workers.run_file import Plan, WorkerPool
     from dibs.workers.run_screen import Screen
@@ -126,7 +127,7 @@ class RunDriver:
                 )
                 raise Conflict(text, agent=elector, pid=alive[elector])
 
-    def _add(self, tasks: list[dict[str, Any]]) -> None:
+    def _add(self, tasks: list[TaskSpec]) -> None:
         """Add the tasks that do not fit into one transaction; after an interruption, a resumed run adds the rest."""
         try:
             for start in range(0, len(tasks), batches.MAX_TASKS):

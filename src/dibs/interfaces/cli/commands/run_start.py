@@ -116,7 +116,7 @@ def _dry_run(plan: Plan, workers: int | None, *, as_json: bool) -> int:
         return YES
     workers_count = counted(sum(crew.count for crew in crews), "worker")
     head = f"{plan.name}: {plan.pattern}, {counted(len(tasks), 'task')}, {workers_count}, commands in {plan.folder}"
-    rows = [(task["id"], task["title"], some(task.get("after", []))) for task in tasks]
+    rows = [(task["id"], task["title"], some(list(task.get("after", ())))) for task in tasks]
     terminal.write([head, terminal.Table(("TASK", "TITLE", "AFTER"), rows)])
     return YES
 
