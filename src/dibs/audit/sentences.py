@@ -344,8 +344,8 @@ def _deploy_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) 
 
 def _alert(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
     about = f" about {what(d['resources']) if d.get('resources') else text_of(d.get('about', ''))}"
-    of = f", of {t.who(e['agent'])}" if e["agent"] else ""
-    return f"dibs raised alert {quotes.clean(e['subject'])} ({quotes.clean(d['what'])}, {d['severity']}){about}{of}."
+    to = f" for {t.who(e['agent'])}" if e["agent"] else ""
+    return f"dibs raised alert {quotes.clean(e['subject'])}{to}: {quotes.clean(d['what'])} ({d['severity']}),{about}."
 
 
 def _decided(_t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:

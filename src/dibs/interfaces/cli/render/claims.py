@@ -42,7 +42,7 @@ def _release(result: dict[str, Any]) -> Items:
         return ["you hold nothing"]
     if "holders" in result:
         lines = [
-            f"took {', '.join(one['resources'])} away from {named(one)}, which is told" for one in result["holders"]
+            f"took {', '.join(one['resources'])} away from {named(one)} and notified it" for one in result["holders"]
         ]
         return lines + [f"kept {one['path']} as it is: `dibs restore {one['id']}`" for one in result["kept"]]
     to = f" to {named(result, 'to')}" if result.get("to") else ""
@@ -57,7 +57,7 @@ def _confirm(result: dict[str, Any]) -> Items:
 
 def _ask(result: dict[str, Any]) -> Items:
     who = ", ".join(result.get("to_name") or result["to"])
-    return [f"asked {who} to release {result['resource']}; within 10 minutes you are told when it is free"]
+    return [f"asked {who} to release {result['resource']}; you will be notified if it frees up within 10 minutes"]
 
 
 def status(result: dict[str, Any], about: dict[str, Any]) -> Items:
@@ -105,7 +105,7 @@ def _waits_for(waiter: dict[str, Any], claims: list[dict[str, Any]]) -> dict[str
 
 def _alert(alert: dict[str, Any]) -> terminal.Line:
     style = "red" if alert["severity"] == "error" else "yellow"
-    kind = "" if alert["text"].startswith(alert["kind"]) else f"{alert['kind']}: "  # "deadlock, refused to …" says it
+    kind = "" if alert["text"].startswith(alert["kind"]) else f"{alert['kind']}: "  # "deadlock prevented: …" says it
     return terminal.Line(f"! {kind}{alert['text']} ({alert['remedy']})", style)
 
 
