@@ -206,8 +206,8 @@ def _wait_ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -
 def _interest_ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
     things = what(known.get("resources"))
     if d["why"] == "served":
-        return f"{t.who(e['agent'])} was told that {things} is free."
-    return f"{t.who(e['agent'])} no longer needs to be told about {things}."
+        return f"{t.who(e['agent'])} was notified that {things} is free."
+    return f"{t.who(e['agent'])} no longer waits for news of {things}."
 
 
 # --- edits and commits
@@ -435,7 +435,7 @@ SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], s
     "claim.committed": _form("{who} committed {things} ({commit}) and keeps its claim."),
     "claim.asked": _form("{who} asked {whom} to release {resource}: {words}."),
     "wait.queued": _queued, "wait.ended": _wait_ended, "interest.ended": _interest_ended,
-    "interest.left": _form("{who} will be told when {things} is free."),
+    "interest.left": _form("{who} will be notified when {things} is free."),
     "agent.registered": _form("{whom} appeared."), "agent.booted": _form("{whom} started again."),
     "agent.left": _form("{whom} left."), "agent.forgotten": _form("dibs removed the record of {whom}, long gone."),
     "agent.same": _form("{who} and {what} are one agent from then on."), "agent.killed": _killed,
