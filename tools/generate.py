@@ -61,7 +61,7 @@ branch's agent (`ann/check`), whoever lands. Its environment says so, because no
 removes its environment (`env -i dibs …`) is the user that lands. That is no accident, and dibs is not a sandbox; a
 check of code that you do not trust belongs under another user, or into a container.
 
-A refusal is `forbidden`. It names the rank that is needed, the agents and persons known to have it, and the owner of
+A refusal is `forbidden`. It names the rank that is needed, the agents and people known to have it, and the owner of
 the thing; the log has it as `call.refused`.
 
 "in part": see the note below the table.

@@ -595,7 +595,7 @@ def say_who(blocker: Mapping[str, Any]) -> str:
     if blocker.get("subagent"):
         who = f"{who}, a subagent of yours,"
     if blocker.get("dead"):
-        who = f"{who}, whose process is gone,"
+        who = f"{who}, whose process exited,"
     if blocker.get("waiting"):
         return f"{who} waits for {what} and came first"
     how = "" if blocker.get("mode") in {"write", None} else f" ({blocker['mode']} claim)"

@@ -1,4 +1,4 @@
-"""`dibs check`: for each check a workspace that passes and one that fails; what is mended or settled is green again."""
+"""`dibs check`: for each check a workspace that passes and one that fails; what is fixed or settled is green again."""
 
 from __future__ import annotations
 
@@ -167,7 +167,10 @@ def test_4_an_unresolved_deadlock_fails_and_a_resolved_one_is_a_figure(place: Pl
         bob.claim("db:a", wait=60)
     line = place.as_("carl").check(check="ordering")["checks"][0]
     assert (line["status"], line["severity"]) == ("fail", "high")
-    assert "deadlock, refused to bob: bob wants db:a of ann; ann wants db:b of bob" in line["message"]
+    assert (
+        "deadlock prevented: bob's request was refused (bob wants db:a, held by ann; ann wants db:b, held by bob)"
+        in line["message"]
+    )
     theirs.release()
     waiting.join()
     mine.release()
@@ -535,7 +538,8 @@ def test_the_report_of_the_document_names_each_planted_fault_and_nothing_else() 
     text = re.findall(r"\$ dibs check  # exit 1\n(.*?)\n\n  Result", DOCUMENT.read_text(), re.DOTALL)[0]
     lines = {int(found[1]): found[2] for found in re.finditer(r"^  ([ \d]\d) ✗ FAIL: (.*)$", text, re.MULTILINE)}
     planted = {
-        3: "slow has held db:invoices", 4: "deadlock, refused to bert", 5: "alice emits stock.changed",
+        3: "slow has held db:invoices", 4: "deadlock prevented: bert's request was refused",
+        5: "alice emits stock.changed",
         7: "never tested", 8: "data_enricher did task enrich again", 9: "api/stock.py is a bottleneck",
         12: "dora acts on old rules", 13: "ghost", 14: "was changed; bob did it, against rule 5",
         15: "bert committed", 21: "run spring fails the gate “errors are handled”", 22: "two agents for TASK-103",

@@ -253,11 +253,11 @@ def test_a_deadlock_and_the_story_around_one_event() -> None:
     assert [(step["sentence"], step.get("asked", False)) for step in found["steps"]] == [
         ("ada claimed a.py (token 1).", False),
         ("ben was refused a.py: it would cause a deadlock (ben → ada → ben).", True),
-        (f"dibs raised alert {alert} (deadlock, error) about a.py and b.py, of ben.", False),
+        (f"dibs raised alert {alert} for ben: deadlock (error), about a.py and b.py.", False),
     ]
     fleet.call("ada", "alerts ack", id=alert, why="seen")
     assert story(fleet, alert, alerts=True) == [
-        f"dibs raised alert {alert} (deadlock, error) about a.py and b.py, of ben.",
+        f"dibs raised alert {alert} for ben: deadlock (error), about a.py and b.py.",
         f"ada acknowledged alert {alert}: “seen”.",
     ]
 

@@ -23,7 +23,7 @@ ROWS = (
     # a check that could not look is not green
     ("check._shown", "replace compare FAIL -> $0 != $1.0",
      f"{CHECK}::test_a_check_that_cannot_look_is_unknown_and_not_green"),
-    # what is mended is green
+    # what is fixed is green
     ("_deployed", "drop assign unsynced", f"{CHECK}::test_16_an_unverified_deploy_is_named_until_a_later_one_is_good"),
     ("trials._record", "always operand >=", f"{CHECK}::test_7_a_fleet_needs_a_test_with_ten_agents_that_lost_nothing"),
     # names are anybody's

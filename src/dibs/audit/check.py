@@ -2,7 +2,7 @@
 
 `doctor` (doctor.py) asks whether dibs works here; `check` asks whether the agents work as the workspace wants them to.
 It looks for trouble first, as `dibs alerts` does; then it reads one snapshot of the store and the log once (of archives
-only what stays wrong until it is mended), and each check (checks/) makes one line of that. Nothing is changed.
+only what stays wrong until it is fixed), and each check (checks/) makes one line of that. Nothing is changed.
 checks/findings.py has the rule for fail, warn and n/a.
 """
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     Found = tuple[bool, str]
 
 SHOWN = 5
-WINDOW = "7d"  # how far back figures count; what is wrong counts until it is mended
+WINDOW = "7d"  # how far back metrics count; what is wrong counts until it is fixed
 
 CORRUPTION = "data corruption risk under concurrent load"
 LOSS = "data loss under concurrent load"
@@ -54,7 +54,7 @@ SMALL = "time is lost, or a proof is missing"
 
 
 class Check:
-    """One check: its number and name, what it is called, how it is mended, and what it risks by severity."""
+    """One check: its number and name, what it is called, how it is fixed, and what it risks by severity."""
 
     __slots__ = ("also", "fix", "look", "name", "number", "risk", "title")
 
@@ -79,7 +79,7 @@ CHECKS = (
           "work without coordination"),
     Check(3, "deadlines", "Deadlines", coordination.deadlines, "end the overdue claims",
           "agents blocked by one that does not finish"),
-    Check(4, "ordering", "Order and deadlocks", coordination.ordering, "end deadlocks and long waits",
+    Check(4, "ordering", "Order and deadlocks", coordination.ordering, "resolve deadlocks and long waits",
           "agents blocked for good", also="waiting"),
     Check(5, "events", "Event channels", coordination.events, "subscribe to what is emitted",
           "agents act on old state"),
@@ -87,23 +87,23 @@ CHECKS = (
           also="alerts"),
     Check(7, "tested", "Test with many agents", coordination.tested, "test with ten agents", "untested under load"),
     Check(8, "idempotency", "Idempotent writes", coordination.idempotency, "add idempotency keys", CORRUPTION),
-    Check(9, "contention", "Contention", coordination.contention, "divide the bottleneck", "time lost to waiting"),
+    Check(9, "contention", "Contention", coordination.contention, "split the bottleneck", "time lost to waiting"),
     Check(10, "kill-switch", "Kill switch", coordination.kill_switch, "repair the kill switch",
           "a rogue agent cannot be stopped"),
     Check(11, "guards", "Guards", health.guards, "repair the guards", LOSS),
     Check(12, "rules", "Rules", health.rules, "tell the agents the rules", "agents that act on other rules"),
-    Check(13, "agents", "Agents", health.agents, "look after the agents that are gone", "work left unfinished",
+    Check(13, "agents", "Agents", health.agents, "clean up after agents that exited", "work left unfinished",
           also="holders"),
     Check(14, "violations", "Violations", health.violations, "settle the violations", LOSS),
     Check(15, "bypasses", "Bypasses", health.bypasses, "review what bypassed the guards", LOSS, also="commits"),
     Check(16, "deploys", "Deploys", health.deploys, "verify the deploys", "what runs is not what was checked"),
     Check(17, "files", "Memory files", health.files, "write the memory files", "agents without memory"),
     Check(18, "store", "Store and persistence", health.store, "repair the store", "answered commits can be lost"),
-    Check(19, "tasks", "Quarantine and breakers", health.tasks, "look at the failing tasks", "work that is not done"),
-    Check(20, "log", "Log", health.log, "find out what happened to the log", "a record that cannot be trusted",
+    Check(19, "tasks", "Quarantine and breakers", health.tasks, "fix the failing tasks", "work that is not done"),
+    Check(20, "log", "Log", health.log, "investigate the log", "a record that cannot be trusted",
           also="record"),
-    Check(21, "runs", "Active runs", work.runs, "look after the runs", "a run that does not end well", also="gates"),
-    Check(22, "registry", "Registry files", work.registry, "bring registry and queue together",
+    Check(21, "runs", "Active runs", work.runs, "review the active runs", "a run that does not end well", also="gates"),
+    Check(22, "registry", "Registry files", work.registry, "reconcile the registry with the queue",
           "files that contradict the queue"),
 )  # fmt: skip
 
@@ -295,7 +295,7 @@ CHECK = Query(
     "Audit the workspace: ten points of coordination, guards, rules, violations, deploys, the log.",
     fields=(
         Field("check", "text", "only this one, by its number or its name", default="", metavar="N|NAME"),
-        Field("since", "duration", f"how far back figures such as contention count (default {WINDOW})", default=0,
+        Field("since", "duration", f"how far back metrics such as contention count (default {WINDOW})", default=0,
               metavar="D"),
     ),
     answer="CheckAnswer",

@@ -1,7 +1,7 @@
 """Housekeeping: what was left behind is removed, what grew too large is cut, and what is due is done.
 
 `dibs doctor --fix` does all of it and says what it did; `--dry-run` only says it. `daily` is the same without what
-makes other callers wait, once a day, by a lasting process or by the `dibs sweep` that a hook starts. Each mend is safe
+makes other callers wait, once a day, by a lasting process or by the `dibs sweep` that a hook starts. Each fix is safe
 at any time: it touches only files that dibs names and records that nobody needs.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
 
-    Mend = tuple[str, str, Callable[[], object]]  # what, what is found, how it is mended
+    Mend = tuple[str, str, Callable[[], object]]  # what, what is found, how it is fixed
 
 SPARE_BYTES = 1024 * 1024  # a smaller file is not worth a wait
 SPARE_SHARE = 4  # of the store: less than a quarter is used again soon
@@ -31,7 +31,7 @@ MEGABYTE = 1_000_000
 
 
 def mends(session: Session, call: Call) -> Iterator[Mend]:
-    """What can be mended now. Looking changes nothing; each is looked for when the one before is done."""
+    """What can be fixed now. Looking changes nothing; each is looked for when the one before is done."""
     local = session.place.local
     yield from _files(session)
     if session.is_far:
@@ -161,7 +161,7 @@ WAITING = frozenset({"database"})  # mends that make other callers wait: for a p
 
 
 def daily(session: Session, call: Call) -> bool:
-    """Mend what can be mended without a wait, if that was not done today; returns whether it was done now."""
+    """Fix what can be fixed without a wait, if that was not done today; returns whether it was done now."""
     stamp = f"{session.place.local}/{rounds.HOUSEKEPT}"
     if not rounds.is_housekeeping_due(session.place.local):
         return False

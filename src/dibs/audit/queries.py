@@ -151,7 +151,7 @@ VERIFY = Query(
 RUN_REPORT = Query(
     "run report",
     _run_report,
-    "Report what a run did: results, figures, contention, which agent did what and when.",
+    "Report what a run did: results, metrics, contention, which agent did what and when.",
     fields=(
         Field("run", "text", "the run (else DIBS_RUN, else the only active one)", positional=True, default="",
               env="DIBS_RUN", metavar="RUN"),

@@ -255,8 +255,8 @@ def _wait_ended(t: Teller, e: LogEvent, d: WaitEnded, known: Known | None) -> st
 def _interest_ended(t: Teller, e: LogEvent, d: InterestEnded, known: Known | None) -> str:
     things = _things(known)
     if d["why"] == "served":
-        return f"{t.who(e['agent'])} was told that {things} is free."
-    return f"{t.who(e['agent'])} no longer needs to be told about {things}."
+        return f"{t.who(e['agent'])} was notified that {things} is free."
+    return f"{t.who(e['agent'])} no longer waits for news of {things}."
 
 
 # --- edits and commits
@@ -393,8 +393,8 @@ def _deploy_finished(t: Teller, e: LogEvent, d: DeployFinished, _: Known | None)
 
 def _alert(t: Teller, e: LogEvent, d: AlertRaised, _: Known | None) -> str:
     about = f" about {what(d['resources']) if d.get('resources') else text_of(d.get('about', ''))}"
-    of = f", of {t.who(e['agent'])}" if e["agent"] else ""
-    return f"dibs raised alert {quotes.clean(e['subject'])} ({quotes.clean(d['what'])}, {d['severity']}){about}{of}."
+    to = f" for {t.who(e['agent'])}" if e["agent"] else ""
+    return f"dibs raised alert {quotes.clean(e['subject'])}{to}: {quotes.clean(d['what'])} ({d['severity']}),{about}."
 
 
 def _decided(_t: Teller, e: LogEvent, d: VoteDecided, _: Known | None) -> str:
@@ -484,7 +484,7 @@ SENTENCES: dict[str, Sentence] = {
     "claim.committed": _form("{who} committed {things} ({commit}) and keeps its claim."),
     "claim.asked": _form("{who} asked {whom} to release {resource}: {words}."),
     "wait.queued": _queued, "wait.ended": _wait_ended, "interest.ended": _interest_ended,
-    "interest.left": _form("{who} will be told when {things} is free."),
+    "interest.left": _form("{who} will be notified when {things} is free."),
     "agent.registered": _form("{whom} appeared."), "agent.booted": _form("{whom} started again."),
     "agent.left": _form("{whom} left."), "agent.forgotten": _form("dibs removed the record of {whom}, long gone."),
     "agent.same": _form("{who} and {what} are one agent from then on."), "agent.killed": _killed,

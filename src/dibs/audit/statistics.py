@@ -415,7 +415,7 @@ def _contended(name: str, one: Contention) -> StatsContentionView:
 STATS = Query(
     "stats",
     _stats,
-    "Show figures over time: work, success, waiting, refusals, contention, lost time, by agent and kind of task.",
+    "Show metrics over time: work, success, waiting, refusals, contention, lost time, by agent and kind of task.",
     fields=(
         Field("since", "text", f"the last 2h, 7d …, or from this event number on (default {SINCE})", default="",
               metavar="D|SEQ"),

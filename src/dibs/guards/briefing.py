@@ -34,7 +34,7 @@ def text(session: Session, result: dict[str, Any], source: str = "", files: Sequ
     if source == "fork" and not result["held"]:
         lines.append("You are a fork of another agent: what that one holds is not yours.")
     if session.config.problem:
-        lines.append(f"The settings of dibs are not valid, and any agent may mend them: {session.config.problem}")
+        lines.append(f"The settings of dibs are not valid, and any agent may fix them: {session.config.problem}")
     lines += _held(result) + loss_texts.rest(result)
     if result["task"]:
         lines += _task(result["task"])

@@ -202,7 +202,7 @@ def _refusal(error: DibsError, written: dict[str, str], place: Place) -> str:
         lines.append(f"or ask for it:  dibs ask {_quoted(written.get(text, text) for text in list(bad)[:1])} TEXT")
         if error.fields.get("person"):
             lines.append("or end that agent's session: what it left may be committed then;")
-            lines.append(f"or take it away, which the agent is told:  dibs release {names} --force --why TEXT")
+            lines.append(f"or take it away and notify the agent:  dibs release {names} --force --why TEXT")
     else:
         lines.append(f"or claim it again, read it, and commit then:  dibs claim {names}")
     many = "path" if len(written) == 1 else "paths"
@@ -309,9 +309,8 @@ def _tell(
     answer = session.run(commit_guard.COMMITTED, call or session.identify(None), fields)
     _finished(session, [path for path, (_, same) in zip(blobs, items, strict=True) if same])
     for one in answer["unseen"]:
-        _say(
-            f"{one['agent']} holds {', '.join(one['paths'][:MAX_PATHS_SHOWN])}, which this commit changes; it was told."
-        )
+        paths = ", ".join(one["paths"][:MAX_PATHS_SHOWN])
+        _say(f"{one['agent']} holds {paths}, which this commit changes; it was notified.")
     return YES
 
 

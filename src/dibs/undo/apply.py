@@ -255,7 +255,7 @@ class Worker:
             else:
                 self._replace(full, content, to[1])
         except OSError as error:
-            text = f"{full} cannot be written: {error.strerror}; `dibs undo` continues when that is mended"
+            text = f"{full} cannot be written: {error.strerror}; `dibs undo` continues when that is fixed"
             raise Unavailable(text, path=full) from None
         self._tidy(path, to)
         return True

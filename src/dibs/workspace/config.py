@@ -178,7 +178,7 @@ class Config:
     @property
     def problem(self) -> str:
         """Why the file is not valid, for people; "" if it is."""
-        return f"{self.error.message}. What it said before stays in force until it is mended." if self.error else ""
+        return f"{self.error.message}. What it said before stays in force until it is fixed." if self.error else ""
 
 
 def signature(path: str) -> tuple[object, ...]:
@@ -195,7 +195,7 @@ def load(path: str, local: str, top: str, shared: str = "") -> Config:
 
     On a branch from before dibs neither the config nor the launcher is there; then what they last said, kept in
     `shared`, stays in force: a change of branches must not free an agent of its role. The same holds while the file is
-    not valid (a merge left its marks in it): else every agent would be shut out, also the one that mends it.
+    not valid (a merge left its marks in it): else every agent would be shut out, also the one that fixes it.
     """
     try:
         status = os.stat(path)
@@ -225,7 +225,7 @@ def load(path: str, local: str, top: str, shared: str = "") -> Config:
         last = load(valid, local, top, shared)
         last.error = error
         strict = last.policy.guards["strict"]
-        last.policy.guards["strict"] = [one for one in strict if one != f".dibs/{NAME}"]  # whoever can mends it
+        last.policy.guards["strict"] = [one for one in strict if one != f".dibs/{NAME}"]  # whoever can fixes it
         return last
     read["fold"] = paths.folds_case(top)
     _keep(kept, {"signature": known_by, "read": read})

@@ -188,7 +188,7 @@ def test_claude_code_asks_before_every_tool_and_tells_of_each_that_may_write(too
 
 def test_clients_are_found_in_the_repository_at_home_and_on_the_path(plain: Shell, tmp_path: Path) -> None:
     assert plain.json("init", "--dry-run", exit=0)["clients"] == []
-    assert "no client was found" in plain.run("init", "--dry-run").stdout
+    assert "no coding client detected" in plain.run("init", "--dry-run").stdout
     write(plain.folder / ".codex" / "config.toml", "")
     home = tmp_path / "somebody"
     (home / ".gemini").mkdir(parents=True)

@@ -47,7 +47,7 @@ def test_a_kill_says_what_happens_asks_why_and_is_done_when_the_log_has_it(held:
     held.again()
     assert "x killed" in held.shown()
     held.press("v")
-    assert "[Keep as it is]" in held.shown()  # what can be taken back: the focus is on keeping
+    assert "[Cancel]" in held.shown()  # what can be taken back: the focus is on keeping
     held.press("enter")
     assert not kinds(ada, "agent.revived")
     held.press("v", "tab", "enter")
@@ -121,7 +121,7 @@ def test_a_subject_that_is_gone_is_said(held: Look, ada: Any) -> None:
 def test_a_claim_is_released_by_force_with_a_reason(held: Look, ada: Any) -> None:
     held.press("2", "r")
     shown = held.shown()
-    assert "Release src/a.py of ada?" in shown
+    assert "Release src/a.py, held by ada?" in shown
     assert "Nobody waits for it" in shown
     held.type("needed elsewhere")
     held.press("enter", "enter")
@@ -184,7 +184,7 @@ def test_tasks_are_planned_again_and_cancelled(held: Look, ada: Any) -> None:
     held.press("enter")
     assert "Why         no such table" in held.shown()
     held.press("escape", "p")
-    assert "Plan bad again?" in held.shown()
+    assert "Requeue bad?" in held.shown()
     held.press("tab", "enter")
     assert ada.task_show("bad")["task"]["state"] == "planned"
     held.again()
@@ -202,7 +202,7 @@ def test_an_alerts_own_remedy_is_one_key_away(look: Look, ada: Any) -> None:
     look.press("exclamation_mark")
     assert ">1 Poison task" in look.shown()
     look.press("p")
-    assert "Plan bad again?" in look.shown()
+    assert "Requeue bad?" in look.shown()
 
 
 def test_a_viewer_sees_all_and_may_do_nothing(ada: Any, tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_an_alert_of_each_kind_is_shown_with_its_word_and_what_to_do(look: Look,
         line = look.shown().split("\n")[3]
         assert line.startswith(f"!1 {word[:11]}"), line
         assert f"!1 {word} " in look.shown(160, 50), word
-        assert line.endswith(("a ack", "R restore", "x kill", "r release", "p requeue", "ways out")), line
+        assert line.endswith(("a ack", "R restore", "x kill", "r release", "p requeue", "g w resolve")), line
 
 
 def test_the_mouse_selects_a_row_or_a_pane_opens_a_story_and_moves(look: Look, ada: Any, ben: Any) -> None:

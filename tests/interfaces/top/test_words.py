@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import dibs
-from dibs.interfaces.top import event_texts, words
+from dibs.interfaces.top import actions, app, dialogs, event_texts, keys, picture, words
 from dibs.interfaces.top.draw import bar, between, fit, path_cut, text_of, width_of, window, wrapped
 
 PAGE = Path(dibs.__file__).parent / "interfaces" / "page"
@@ -25,6 +26,31 @@ def test_why_a_claim_ended_is_said_as_on_the_page() -> None:
     table = re.search(r"CLAIM_WHY = \{(.*?)\};", (PAGE / "words.js").read_text(), re.DOTALL)
     assert table is not None
     assert dict(re.findall(r'(\w+): "([^"]+)"', table[1])) == event_texts.CLAIM_WHY
+
+
+@pytest.mark.parametrize("phrase", [
+    "it is not asked first", "Every call it makes is refused until it is revived. Reviving does not restore its claims",
+    "Every call they make is refused until `dibs revive all`", ", held by ",
+    "loses it now and is notified, with the reason",
+    "loses its claim on it and is notified", "Can be requeued by hand", "Requeue ", "The earlier content is kept.",
+    "The present content is kept, too: the restore can be undone",
+])  # fmt: skip
+def test_actions_say_what_they_do_as_on_the_page(phrase: str) -> None:
+    assert phrase in (PAGE / "actions.js").read_text()
+    assert phrase in Path(actions.__file__).read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "phrase", "module"),
+    [("overview.js", "No agents yet", picture),
+     ("overview.js", "Install the hooks: for your clients and for git.", picture),
+     ("overview.js", "Check that each guard refuses a forbidden write.", picture),
+     ("dialogs.js", "keyboard shortcuts", keys), ("dialogs.js", '"Cancel"', dialogs),
+     ("app.js", "Acknowledged. It clears by itself when its cause is gone", app)],
+)  # fmt: skip
+def test_headings_keys_and_buttons_are_those_of_the_page(file: str, phrase: str, module: ModuleType) -> None:
+    assert phrase in (PAGE / file).read_text()
+    assert phrase in Path(str(module.__file__)).read_text()
 
 
 def test_every_kind_of_event_that_the_page_has_words_for_has_them_here() -> None:

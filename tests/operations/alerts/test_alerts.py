@@ -400,7 +400,7 @@ def test_what_a_dead_agent_still_holds_is_freed_by_its_alerts_remedy_and_a_refus
     fleet.kill9(7)
     look(fleet)
     (alert,) = listed(fleet)
-    with pytest.raises(Held, match=r"ann, whose process is gone, holds x.py .* a person or an orchestrator") as refused:
+    with pytest.raises(Held, match=r"ann, whose process exited, holds x.py .* a person or an orchestrator") as refused:
         fleet.claim("bob", "x.py")
     assert "dibs ask" not in str(refused.value)
     for command in alert["remedy"].split(" && "):

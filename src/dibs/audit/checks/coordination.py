@@ -111,9 +111,9 @@ def orchestrator(look: Evidence) -> Line:
         for run in look.facts["runs"]
         if look.state(run["coordinator"]) not in ENDED
     ]
-    persons = [one for one in alive if one["kind"] == "person" and one["seen_ago"] <= SEEN_S]
+    people = [one for one in alive if one["kind"] == "person" and one["seen_ago"] <= SEEN_S]
     said += [
-        f"{one['name']} (a person, seen {relative_times.short(int(one['seen_ago'] * 1000))} ago)" for one in persons
+        f"{one['name']} (person, last seen {relative_times.short(int(one['seen_ago'] * 1000))} ago)" for one in people
     ]
     if found or said:
         return listed(found, f"Orchestrator: {few(dict.fromkeys(said))}", {"coordinators": len(set(said))})

@@ -8,7 +8,7 @@ The rule, for all of them:
 - n/a: it presupposes what this workspace does not have: a second agent, a client, a deploy.
 - unknown: the check could not look.
 
-A failed check lists findings, each with the events that show it and a remedy. What is mended is found no more. What a
+A failed check lists findings, each with the events that show it and a remedy. What is fixed is found no more. What a
 person settled is listed as settled, and fails nothing.
 """
 
@@ -88,7 +88,7 @@ class Evidence:
 
     @property
     def is_fleet(self) -> bool:
-        """Did two agents or more work here lately? Subagents count as their parent, persons not at all."""
+        """Did two agents or more work here lately? Subagents count as their parent, people not at all."""
         return len(self.fleet) > 1
 
     @property

@@ -1,7 +1,7 @@
 """What the log says for `dibs check`: gathered in one pass, kept small.
 
 The log may begin late (it was pruned); what began before is left out. `lately` is the window in which figures count
-(contention, who is at work); what stays wrong until it is mended (violations, bypasses, deploys, kills) counts from the
+(contention, who is at work); what stays wrong until it is fixed (violations, bypasses, deploys, kills) counts from the
 log's beginning, archives included.
 """
 
@@ -37,7 +37,7 @@ RETRIED = frozenset({"transient", "lost"})
 LASTING = (
     "edit.violated", "edit.unattributed", "commit.unverified", "push.unverified", "deploy.finished", "task.moved",
     "agent.killed", "agent.revived", "agent.forgotten", "rules.acknowledged",
-)  # fmt: skip # kinds that are read from archives, too: what they tell stays wrong until it is mended
+)  # fmt: skip # kinds that are read from archives, too: what they tell stays wrong until it is fixed
 
 
 class Demand(Contention):
@@ -103,7 +103,7 @@ class History(Listener):
         self.kinds = CLAIMS | WAITS | {"claim.refused", *self._readers}
 
     def recall(self, event: LogEvent) -> None:
-        """Add an event that left the store: what stays wrong until it is mended, however long ago it was.
+        """Add an event that left the store: what stays wrong until it is fixed, however long ago it was.
 
         Of tasks only where they stopped: the present state of each is a record, which the event is looked up for.
         """

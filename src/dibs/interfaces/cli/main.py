@@ -96,7 +96,7 @@ def _machine_error(error: Exception) -> DibsError | None:
     if isinstance(error, FileNotFoundError) and not _has_current_folder():
         return Unavailable("the current folder was removed; go to another one (`cd`), then call again")
     if isinstance(error, OSError) and error.errno in REFUSED_FILE and isinstance(error.filename, str):
-        message = f"{error.filename} cannot be used: {error.strerror}. Mend that, then run the command again."
+        message = f"{error.filename} cannot be used: {error.strerror}. Fix that, then run the command again."
         return Unavailable(message, path=error.filename)
     return None
 

@@ -114,7 +114,7 @@ def _with_server(plan: Plan, adapter: Client, text: str | None, path: str) -> st
     if found is None:
         plan.notes.append(
             f"{plan.name(path)} has an MCP server called dibs that is not ours: left as it is, so {adapter.title} has "
-            "no tools of dibs"
+            "no dibs tools"
         )
     return found
 

@@ -46,8 +46,8 @@ TEXTS = {
     ),
     "status": "Use it to see what is taken before you plan, or to find out who is in your way. It changes nothing.",
     "ask": (
-        "Use it when a claim was refused and you cannot do without. The holder gets your text as a message; within 10 "
-        "minutes you are told when it is free."
+        "Use it when a claim was refused and you cannot do without. The holder gets your text as a message; you "
+        "are notified if it frees up within 10 minutes."
     ),
     "boot": (
         "Use it at the start of a session and after your context was compacted: it says what you hold, what you lost, "

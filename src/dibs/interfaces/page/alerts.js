@@ -47,7 +47,7 @@ function remedies(a) {
 /** What an alert says, without the words that its row has already. */
 function Text({ a }) {
   const named = !a.agent || !S.agents.has(a.agent) || a.text.includes(nameOf(a.agent));
-  const text = a.text.startsWith(`${a.kind}, `) ? a.text.slice(a.kind.length + 2) : a.text;
+  const text = a.text.startsWith(`${a.kind} `) ? a.text.slice(a.kind.length + 1) : a.text;
   return html`<span title=${a.text}>${named ? "" : html`<${Agent} id=${a.agent} />: `}${text}</span>`;
 }
 

@@ -234,7 +234,7 @@ function Stats({ found, since, choose }) {
           <div><dt>Work</dt><dd>${seconds(t.work_time)}</dd></div>
           <div><dt>Lost</dt><dd>${seconds(t.lost_time)}</dd></div>
           <div><dt>Waited</dt><dd>${seconds(t.wait_time)}</dd></div>
-          <div><dt>Refused</dt><dd>${t.refused} <small>${t.false_refusals} free soon</small></dd></div>
+          <div><dt>Refused</dt><dd>${t.refused} <small>${t.false_refusals} freed within a minute</small></dd></div>
         </dl>
         <table class="plots">
           <tbody>

@@ -38,7 +38,7 @@ export const baseName = (path) => path.replace(/\/$/, "").split("/").pop() || pa
 const CLAIM_VIA = { queue: ", from the queue", handover: ", handed over" };
 const CLAIM_WHY = {
   expired: "it expired",
-  gone: "its process is gone",
+  gone: "its process exited",
   killed: "its agent was killed",
   forced: "taken away",
 };

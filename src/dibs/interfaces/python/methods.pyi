@@ -131,7 +131,7 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> AgentsAnswer:
-        """List agents and persons, present ones first.
+        """List agents and people, present ones first.
 
         Answers: agents[], more, cursor; sometimes usage.
         Raises: Invalid, Busy, Unavailable.
@@ -550,7 +550,7 @@ class Methods:
         format: Literal["json", "md", "html"] | None = None,
         out: str | None = None,
     ) -> RunReportAnswer:
-        """Report what a run did: results, figures, contention, which agent did what and when.
+        """Report what a run did: results, metrics, contention, which agent did what and when.
 
         Answers: run; sometimes summary, performance, by_agent, by_task, errors[], warnings[], phases[], contention[],
         timeline, gates[], notes[], format, text, file.
@@ -678,7 +678,7 @@ class Methods:
         limit: int | None = None,
         after: str | None = None,
     ) -> StatsAnswer:
-        """Show figures over time: work, success, waiting, refusals, contention, lost time, by agent and kind of task.
+        """Show metrics over time: work, success, waiting, refusals, contention, lost time, by agent and kind of task.
 
         Answers: from, to, seconds, events, totals, refusals, by_agent[], by_kind[], contention[], buckets[],
         bucket_seconds, more, cursor.
@@ -763,7 +763,7 @@ class Methods:
         to: str | None = None,
         request_id: str | None = None,
     ) -> TaskAssignAnswer:
-        """Assign a task to an agent, named or chosen by a strategy; the agent is told.
+        """Assign a task to an agent, named or chosen by a strategy; the agent is notified.
 
         Answers: task, agent, queued; sometimes name, why.
         Raises: NotFound, Conflict, Forbidden, Invalid, Killed, Busy, Unavailable, Fenced.

@@ -1,7 +1,7 @@
 """What a person can do in `dibs top`: each action with its facts of this moment, what it asks first, and its call.
 
 The operations decide; a dialog only says what will happen, in the facts that were there when it was opened. They are
-read again when it is confirmed: if they are others by then, nothing is done and the difference is shown. An action is
+read again when it is confirmed: if they changed, nothing is done and the difference is shown. An action is
 done when the log has its event. The page does the same (interfaces/page/actions.js).
 """
 
@@ -100,12 +100,12 @@ def _kill(model: Model, agent: str) -> Action | None:
     return Action(
         f"Kill {name}?", operation="kill", verb=f"Kill {name}", told=name, why=True,
         intro=f"Last heard {length(state.now - ms(found['last_seen']))} ago{where}. This takes effect at its next "
-        "call; nothing is asked of it.",
+        "call; it is not asked first.",
         rows=[
             ("#", f"Voids {count(len(held), 'claim')}{named}{', and that of its task' if task else ''}"),
             *([("o", f"{task['title'] or task['id']} goes back to the queue")] if task else []),
             *([("~", f"{_names(model, blocked)} {_gets(blocked)}")] if blocked else []),
-            ("x", "All it does is refused until it is revived. Reviving does not give the claims back"),
+            ("x", "Every call it makes is refused until it is revived. Reviving does not restore its claims"),
             ("-", f"Its process{process} is not ended; files keep what it wrote"),
         ],
         facts=[
@@ -130,7 +130,7 @@ def _kill_all(model: Model, _: str) -> Action | None:
             ("#", f"Voids {count(len(model.claims), 'claim')}"),
             *([("o", f"{count(executing, 'task')} {'goes' if executing == 1 else 'go'} back to the queue")]
               if executing else []),
-            ("x", "All they do is refused until `dibs revive all`"),
+            ("x", "Every call they make is refused until `dibs revive all`"),
             ("-", "Their processes are not ended; files keep what they wrote"),
         ],
         facts=sorted([f"{agent['name']} is there" for agent in there]),
@@ -162,10 +162,10 @@ def _release(model: Model, path: str) -> Action | None:
     left, token = found[0]["expires_at"], found[0]["token"]
     ends = f" and has {length(ms(left) - state.now)} left" if left else ""
     return Action(
-        f"Release {path} of {who}?", operation="release", verb="Release", told=who, why=True,
+        f"Release {path}, held by {who}?", operation="release", verb="Release", told=who, why=True,
         intro=f"{who} holds it since {time_of_day(ms(found[0]['since']), seconds=False)}{ends}. It has not agreed.",
         rows=[
-            ("#", f"{who} loses it now, is told by whom and why; a late write under token {token} is refused"),
+            ("#", f"{who} loses it now and is notified, with the reason; a late write under token {token} is refused"),
             ("~", f"{_names(model, waits)} {'gets' if len(waits) == 1 else 'get'} it at once" if waits
              else "Nobody waits for it"),
             ("!", "Uncommitted changes stay in the working tree, unguarded; their content is kept for dibs restore"),
@@ -185,7 +185,7 @@ def _requeue(model: Model, identifier: str) -> Action | None:
     if task is None:
         return None
     return Action(
-        f"Plan {identifier} again?", operation="task move", verb="Requeue",
+        f"Requeue {identifier}?", operation="task move", verb="Requeue",
         intro=f"{task['title'] or identifier} is {task['state']}.",
         rows=[("o", "Moves to planned; an agent that fits can take it")], facts=[task["state"]],
         command=lambda _: f"dibs task move {quoted(identifier)} planned",
@@ -207,8 +207,8 @@ def _cancel(model: Model, identifier: str) -> Action | None:
         rows=[
             ("x", f"{count(later, 'task')} after it {'stays' if later == 1 else 'stay'} blocked" if later
              else "No task is known to wait for it"),
-            *([("#", f"{agent} loses its claim on it and is told")] if agent else []),
-            ("o", "Can be planned again by hand"),
+            *([("#", f"{agent} loses its claim on it and is notified")] if agent else []),
+            ("o", "Can be requeued by hand"),
         ],
         facts=[task["state"], task.get("agent") or ""],
         command=lambda why: f"dibs task cancel {quoted(identifier)} --why {quoted(why)}",
@@ -230,11 +230,11 @@ def _restore(model: Model, path: str, kept: list[KeptView]) -> Action | None:
     return Action(
         f"Restore {path}?", operation="restore", verb="Restore",
         intro=f"{by} overwrote it {length(model.state.now - ms(found['at']))} ago, when "
-        f"{model.state.name_of(found['holder'])} held it. The content from before is kept.",
+        f"{model.state.name_of(found['holder'])} held it. The earlier content is kept.",
         rows=[
-            ("#", f"The file gets its content from before ({str(found['blob'])[:12]}) again"),
-            ("o", "What is there now is kept, too: the restore can be taken back"),
-            ("~", f"{holders} holds it now: only the holder can restore it, any other is refused" if holders
+            ("#", f"The file gets its earlier content ({str(found['blob'])[:12]})"),
+            ("o", "The present content is kept, too: the restore can be undone"),
+            ("~", f"{holders} holds it now: only the holder can restore it, any other agent is refused" if holders
              else "Nobody holds it now; you hold it afterwards"),
         ],
         facts=[str(found["id"]), holders], command=lambda _: f"dibs restore {quoted(found['id'])}",

@@ -1,6 +1,6 @@
 """What `dibs top` asks before it takes something from an agent, what it lets a person write, and the list of keys.
 
-The rules are those of the page: acknowledging and asking cost nothing; what changes work asks once, on "Keep as it is";
+The rules are those of the page: acknowledging and asking cost nothing; what changes work asks once, on "Cancel";
 what takes an agent's work asks why, and Enter in the reason only moves to the button; what stops the fleet wants the
 workspace's name typed. All texts are Text and Content objects, so nothing that agents wrote is read as markup.
 """
@@ -116,7 +116,7 @@ class Dialog(Sheet):
         super().__init__()
         self._desk, self._told, self._title, self._fields = desk, told, title, fields
         self._busy = False
-        self._keep = Choice("Keep as it is", self.dismiss)
+        self._keep = Choice("Cancel", self.dismiss)
         self._do = Choice(plain(verb), self.begin)
         self._body, self._command = Static(), Static()
         self._refusal, self._hints = Static(classes="refusal"), Static(Content(HINTS), classes="hints")
@@ -243,7 +243,7 @@ class Confirm(Dialog):
             grid.add_row(Text(f" {letter}"), Text(plain(text)))
         notes = []
         if action.why:
-            notes.append(Text(f"The reason is told to {plain(action.told)} and kept in the log.", "dim"))
+            notes.append(Text(f"The reason is sent to {plain(action.told)} and kept in the log.", "dim"))
         if action.typed:
             notes.append(Text(f"Name: type the workspace's name, {plain(action.typed)}", "dim"))
         return Group(*parts, grid, *notes)

@@ -21,7 +21,7 @@ PROCESS_PID = 3  # where a process has its pid
 MAX_UNKNOWN_CHARS = 160  # of the data of a kind that has no text here
 COMMIT_CHARS, SHORT_COMMIT_CHARS = 12, 7
 CLAIM_WHY = {
-    "expired": "it expired", "gone": "its process is gone", "killed": "its agent was killed",
+    "expired": "it expired", "gone": "its process exited", "killed": "its agent was killed",
     "forced": "taken away",
 }  # fmt: skip
 

@@ -32,7 +32,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str, dict[str, str]], ...]], ...] = (
         ("x", "kill", {"act('kill')": "x"}),
         ("X", "kill all", {"act_on('killall', 'all')": "X"}),
         ("v", "revive", {"act('revive')": "v"}),
-        ("p", "plan a stopped task again (requeue)", {"act('requeue')": "p"}),
+        ("p", "requeue a stopped task", {"act('requeue')": "p"}),
         ("c", "cancel a task", {"act('cancel')": "c"}),
         ("R", "restore an overwritten file", {"act('restore')": "R"}),
     )),
@@ -42,7 +42,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str, dict[str, str]], ...]], ...] = (
         ("s", "another order", {"choose('sort_next')": "s"}),
         ("space", "stop or follow the log", {"choose('toggle_follow')": "space"}),
         ("click, twice, wheel", "select, open, move (with shift the terminal selects text)", {}),
-        ("?", "this", {"keys": "question_mark"}),
+        ("?", "keyboard shortcuts", {"keys": "question_mark"}),
         ("q, ctrl-c", "leave", {"leave": "q,Q"}),
     )),
 )  # fmt: skip

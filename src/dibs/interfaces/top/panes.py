@@ -416,7 +416,7 @@ def remedies(model: Model, alert: OpenAlert) -> list[tuple[str, str]]:
     if kind == "violation":
         found.append(("R restore", f"restore:{alert['subject']}"))
     elif kind == "deadlock":
-        found.append((f"{len(alert.get('cycle') or ())} ways out", "go:waits"))
+        found.append(("g w resolve", "go:waits"))
     elif kind in {"silent", "dead"} and known:
         found.append(("x kill", f"kill:{agent}"))
     elif kind == "hold" and known:
@@ -447,7 +447,7 @@ def _alert(model: Model, alert: OpenAlert, number: int, columns: int) -> Line:
     text = alert["text"] if not alert["agent"] or name in alert["text"] else f"{name}: {alert['text']}"
     if alert.get("cycle"):
         ring = [model.state.name_of(step["agent"]) for step in alert["cycle"]]
-        text = f"{' > '.join([*ring, ring[0]])}, refused to {name}"
+        text = f"{' > '.join([*ring, ring[0]])}, {name} was refused"
     todo = next((text for text, _ in remedies(model, alert)), "a ack")
     wide = columns >= 120  # noqa: PLR2004 - where the wide layout begins, about
     event = f"#{alert['evidence'][0]}  " if wide and alert.get("evidence") else ""

@@ -37,9 +37,9 @@ NOTHING = {
     TASKS: "no task", LOG: "no event",
 }  # fmt: skip
 FIRST_STEPS = (
-    ("As soon as one edits a file, claims a path or takes a task, it appears here by itself.", ""), ("", ""),
-    ("Put dibs before your agents: hooks for the clients and for git.", "dibs init --clients claude,codex"),
-    ("See whether each guard refuses a forbidden write.", "dibs doctor"),
+    ("As soon as an agent edits a file, claims a path or takes a task, it appears here.", ""), ("", ""),
+    ("Install the hooks: for your clients and for git.", "dibs init --clients claude,codex"),
+    ("Check that each guard refuses a forbidden write.", "dibs doctor"),
     ("Or watch a dozen agents at work first, for a minute.", "dibs demo --serve"),
 )  # fmt: skip
 
@@ -59,7 +59,7 @@ def frame(view: View, columns: int, rows: int) -> list[Line]:
     if view.stories:
         lines += _story(view, columns, room, above)
     elif model.is_empty:
-        lines += [_titled("No agent has called here yet", columns), *_filled(_first_steps(columns), columns, room - 1)]
+        lines += [_titled("No agents yet", columns), *_filled(_first_steps(columns), columns, room - 1)]
     else:
         lines += (_all if wide else _one)(view, columns, room, above)
     return [*lines[: rows - 1], _foot(view, columns, wide=wide)]

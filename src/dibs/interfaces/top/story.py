@@ -223,7 +223,7 @@ def _alert(model: Model, story: Story) -> list[Row]:
         rows.append(fact("Agent", state.name_of(alert["agent"]), open=f"agent:{alert['agent']}"))
     rows += [fact("About", path, open=f"file:{path}") for path in alert.get("resources") or ()]
     for step in alert.get("cycle") or ():
-        said = f"{state.name_of(step['agent'])} wants {step['resource']} of {state.name_of(step['holder'])}"
+        said = f"{state.name_of(step['agent'])} wants {step['resource']}, held by {state.name_of(step['holder'])}"
         rows.append(fact("Cycle", said, tone="bad", open=f"agent:{step['holder']}"))
     if alert.get("expected") is not None:
         rows.append(fact("Expected", f"{length(alert['expected'] * 1000)}, so far {length(alert['actual'] * 1000)}"))

@@ -140,7 +140,7 @@ def _new(tx: Transaction, call: Call, request: TokenNewRequest) -> Any:
     if role and role not in RANKS and role not in call.policy.guards["roles"]["named"]:
         raise Invalid(f"role: one of {', '.join(RANKS)}, or a role of the config, not {role!r}", field="role")
     if kind == MACHINE_KIND and role == PERSON:
-        raise Invalid("role: a machine's agents are not persons; make a credential for the person", field="role")
+        raise Invalid("role: a machine's agents are not people; make a credential for the person", field="role")
     if len(tx.fetch([prefix_range(CREDENTIAL_KEYS)], MAX_CREDENTIALS).rows) >= MAX_CREDENTIALS:
         return _full()
     role = role or (PERSON if kind == PERSON_KIND else "")

@@ -2,7 +2,7 @@
 
 - success: every agent that is known and has not left is killed, with its subagents; what they hold is voided in steps
   of one job (departures.py), and a waiter that stays gets it.
-- not touched: persons, and the agent that calls, with its parents.
+- not touched: people, and the agent that calls, with its parents.
 - race: an agent that registers later is not killed. A second call kills those that came meanwhile; the others stay as
   they are.
 - nobody there: nothing happens, and the answer says that none was killed.

@@ -254,7 +254,7 @@ def _kill(tx: Transaction, call: Call, request: KillRequest) -> dict[str, Any] |
     """Void everything that an agent and its subagents hold, and refuse all their calls until revived."""
     agent, why = request["agent"], request["why"]
     if not why:
-        raise Invalid("say why: the agent is told, and the log records it", field="why")
+        raise Invalid("say why: the agent is notified, and the log records it", field="why")
     if agent == "all":
         from dibs.operations.agents import kill_all
 
@@ -484,7 +484,7 @@ def _breaker(tx: Transaction, call: Call, agent: Agent) -> Breaker:
     return workforce.breaker(tx, call, agent)[0]
 
 
-_KILLED = Field("agent", "agent", "the agent's id or name; `all` for the whole fleet, but not persons and not you",
+_KILLED = Field("agent", "agent", "the agent's id or name; `all` for the whole fleet, but not people and not you",
                 positional=True, required=True, metavar="AGENT|all")  # fmt: skip
 
 _REVIVED = Field("agent", "agent", "the agent's id or name; `all`: those that `dibs kill all` stopped",
@@ -594,7 +594,7 @@ OPERATIONS = (
     Operation(
         "agents",
         _agents,
-        "List agents and persons, present ones first.",
+        "List agents and people, present ones first.",
         group="agents",
         fields=(
             Field("all", "flag", "also those that left", default=False),

@@ -45,7 +45,7 @@ def dead(tx: Transaction, call: Call, suspicion: Suspicion[DeathFacts]) -> Findi
     what = f" It held {few(held)}: released." if held else ""
     if kept:  # a claim that was made by hand, by no process of its own, ends by its deadline
         what += f" It {'also ' if held else ''}holds {few(kept)} until the deadline: not tied to that process."
-    text = f"agent {name_of(tx, agent)} (pid {facts['pid']}) is not responding: its process is gone.{what}"
+    text = f"agent {name_of(tx, agent)} (pid {facts['pid']}) exited without signing off.{what}"
     remedy = " && ".join(  # by their tokens: not from the next holder
         f"dibs release {' '.join(map(quoted, names))} --force --why 'its agent is dead' --token {token}"
         for token, names in facts.get("left", ())

@@ -1,4 +1,4 @@
-"""The agents and persons that have to know what becomes of an agent, and what a text calls an agent."""
+"""The agents and people that have to know what becomes of an agent, and what a text calls an agent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEW = 3  # names in a sentence
 
 
 def coordinators(tx: Transaction, call: Call, agent: str, *, persons: bool = True) -> list[str]:
-    """Who has to know what becomes of an agent: its run's coordinator, leaders, orchestrators, persons at work here.
+    """Who has to know what becomes of an agent: its run's coordinator, leaders, orchestrators, people at work here.
 
     Of no agent (the store, a push): the coordinators of all runs.
     """

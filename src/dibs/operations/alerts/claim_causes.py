@@ -127,9 +127,10 @@ def deadlock(tx: Transaction, call: Call, suspicion: Suspicion[DeadlockFacts]) -
     cycle = suspicion["facts"]["cycle"]
     agents = list(dict.fromkeys(step["agent"] for step in cycle))
     steps = "; ".join(
-        f"{name_of(tx, step['agent'])} wants {step['resource']} of {name_of(tx, step['holder'])}" for step in cycle
+        f"{name_of(tx, step['agent'])} wants {step['resource']}, held by {name_of(tx, step['holder'])}"
+        for step in cycle
     )
-    text = f"deadlock, refused to {name_of(tx, suspicion['agent'])}: {steps}."
+    text = f"deadlock prevented: {name_of(tx, suspicion['agent'])}'s request was refused ({steps})."
     wanted = cycle[0]["resource"]
     return {
         "severity": ERROR, "text": text, "remedy": f"dibs ask {quoted(wanted)} 'please release it: deadlock'",
@@ -173,7 +174,8 @@ def expired(tx: Transaction, call: Call, suspicion: Suspicion[ExpiryFacts]) -> F
     if alive is False or (alive is None and tx.now - agent["seen"] > RECENT_MS):
         return None
     names = resources.shown(suspicion["facts"]["held"])
-    text = f"the claim of {name_of(tx, suspicion['agent'])} on {few(names)} expired, and its holder is alive."
+    name = name_of(tx, suspicion["agent"])
+    text = f"the claim of {name} on {few(names)} expired while {name} was still running."
     return {
         "severity": WARNING, "text": text, "tell": [suspicion["agent"]],
         "remedy": f"dibs claim {' '.join(map(quoted, names[:FEW]))} --as {quoted(suspicion['agent'])}",

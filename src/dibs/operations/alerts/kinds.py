@@ -77,7 +77,8 @@ TABLE = {
     ),
     "dead": Kind(
         "Dead", agent_causes.dead, agent_causes.dead_gone, observed=False,
-        cause="an agent's process is gone, and it held something, or another agent coordinates it. The alert says what "
+        cause="an agent's process exited without signing off, and it held something, or another agent "
+        "coordinates it. The alert says what "
         "was released, and what stays until its deadline because it was not tied to that process. A client that closed "
         "its connection to `dibs mcp` in order is not reported",
         severity="error; warning if it held nothing",

@@ -21,7 +21,7 @@ STATES = (records.OPEN, records.ACKNOWLEDGED, records.CLEARED, EVERY)
 
 
 def _alerts(tx: Transaction, call: Call, request: AlertsRequest) -> AlertsAnswer:
-    """Alerts that are not cleared (of a state; all of them), the gravest first; cleared ones by their time."""
+    """Alerts that are not cleared (of a state; all of them), the most severe first; cleared ones by their time."""
     wanted = {"": (records.OPEN, records.ACKNOWLEDGED), EVERY: STATES}.get(request["state"], (request["state"],))
 
     def fits(alert: Alert[Facts]) -> bool:

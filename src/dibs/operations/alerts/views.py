@@ -19,7 +19,7 @@ MAX_OPEN = 200  # open or acknowledged at a time: more than a person reads; one 
 
 
 def live(tx: Transaction) -> list[Alert[Facts]]:
-    """Every alert that is open or acknowledged, the gravest first, then the oldest."""
+    """Every alert that is open or acknowledged, the most severe first, then the oldest."""
     alerts = get_alerts(tx, MAX_OPEN)
     alerts.sort(key=lambda alert: (-RANK[alert["severity"]], alert["state"] != OPEN, alert["raised"], alert["alert"]))
     return alerts

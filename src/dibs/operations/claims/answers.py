@@ -197,7 +197,7 @@ class StatusAnswer(Page):
     waiting: list[WaiterView]
     agents: list[AgentView]
     tasks: list[TaskView]
-    alerts: list[AlertShort]  # open and acknowledged, the gravest first; the first 20
+    alerts: list[AlertShort]  # open and acknowledged, the most severe first; the first 20
     alert_count: int
     undelivered: NotRequired[list[Undelivered]]  # alerts that the command or webhook of the config did not take
     warnings: NotRequired[list[str]]  # the store needs attention

@@ -1,4 +1,4 @@
-"""`release --force`: persons and orchestrators take a claim away from its holder (authority.py).
+"""`release --force`: people and orchestrators take a claim away from its holder (authority.py).
 
 - success: every claim that overlaps the named resources is void as a whole, so its token is fenced. The holder gets a
   message now and a notice at its next boot. A claimed task goes back to the queue and the loss counts against nobody.
@@ -40,7 +40,7 @@ def force(tx: Transaction, call: Call, request: ReleaseRequest) -> ReleaseAnswer
     """Void the claims in the way."""
     wanted, token, reason = request["resources"], request["token"], request["why"].strip()
     if not reason:
-        raise Invalid("say why (--why T): the holder is told, and the log records it", field="why")
+        raise Invalid("say why (--why T): the holder is notified, and the log records it", field="why")
     held, name = _in_the_way(tx, wanted), resources.show(wanted[0])
     if not held:
         raise NotFound(f"nobody holds {name}.", resource=name)

@@ -538,7 +538,7 @@ CLAIM = Operation(
         Field(
             "interest",
             "flag",
-            "if refused, leave a wish to be told",
+            "if refused, ask to be notified when it is free",
             default=False,
             internal=True,
             sent_by=ANYWHERE,

@@ -383,7 +383,7 @@ OPERATIONS = (
             Field("commit", "commit", "the commit of this repository that has your work", default="", metavar="SHA"),
             Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),
             Field("token", "integer", "only if this token is still live", default=0, metavar="N"),
-            Field("force", "flag", "take it away from its holder (persons and orchestrators only)", default=False),
+            Field("force", "flag", "take it away from its holder (people and orchestrators only)", default=False),
             Field(
                 "why", "text", "the reason, if it is forced; the holder gets it as a message", default="", metavar="T"
             ),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PARTS = ("claims", "waiting", "agents", "tasks")
 MAX_HOLDERS = 4  # shown for each waiter
-MAX_ALERTS = 20  # the gravest; `alerts` has all
+MAX_ALERTS = 20  # the most severe; `alerts` has all
 
 
 def _status(tx: Transaction, call: Call, request: StatusRequest) -> dict[str, Any]:

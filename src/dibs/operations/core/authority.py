@@ -122,7 +122,7 @@ def _a(rank: str) -> str:
 
 
 def _who_could(tx: Transaction, call: Call, needed: str) -> list[str]:
-    """Present agents and persons with the rank, the last seen first; a few of them."""
+    """Present agents and people with the rank, the last seen first; a few of them."""
     found = [
         agent
         for _, agent in paging.every(tx, AGENT_KEYS)

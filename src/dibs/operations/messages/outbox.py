@@ -194,7 +194,7 @@ OPERATIONS = (
             ),
             Field("text", "text", "the message", positional=True, required=True, metavar="TEXT"),
             Field("type", "text", "its type, one word", default="message", metavar="T"),
-            Field("ack", "flag", "repeat it until it is acknowledged; you are told when it is", default=False),
+            Field("ack", "flag", "repeat it until it is acknowledged; you are notified when it is", default=False),
             Field(
                 "later",
                 "flag",

@@ -197,7 +197,7 @@ OPERATIONS = (
     Operation(
         "task assign",
         _assign,
-        "Assign a task to an agent, named or chosen by a strategy; the agent is told.", group="tasks",
+        "Assign a task to an agent, named or chosen by a strategy; the agent is notified.", group="tasks",
         fields=(
             board.ID,
             Field(

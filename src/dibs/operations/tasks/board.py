@@ -307,7 +307,7 @@ OPERATIONS = (
         _cancel,
         "Cancel a task and its children.",
         group="tasks",
-        fields=(ID, Field("why", "text", "the reason; the agent that works on it is told", default="", metavar="T")),
+        fields=(ID, Field("why", "text", "the reason; the agent working on it is notified", default="", metavar="T")),
         errors=(NotFound, Conflict),
         rank="worker", max_rank="orchestrator", required_rank=_asks_to_cancel, answer="TaskCancelAnswer",
         idempotent=True, destructive=True,

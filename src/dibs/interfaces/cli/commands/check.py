@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.cli.render import Items
 
 FIELDS = (
-    Field("verbose", "flag", "every finding with its events, and the figures", default=False),
+    Field("verbose", "flag", "every finding with its events, and the metrics", default=False),
     Field("junit", "file", "also write the result as JUnit XML, for CI", default="", metavar="FILE"),
     Field("watch", "flag", "show it again whenever something changed, until interrupted", default=False),
     Field("settle", "text", "accept a finding: an event's number, or its name (`check settle`)", default="",

@@ -1,8 +1,8 @@
 """`dibs doctor`: looks at a workspace from top to bottom and says what is wrong and what to do; recovers a store.
 
 The checks on the workspace and its store are the query `doctor` (audit/doctor.py); those on the guards, which need the
-clients of this machine, are in `interfaces/cli/doctor/guards.py`. Nothing is changed without `--fix`, which mends what
-can be mended safely (`interfaces/cli/doctor/mends.py`), or `--recover`, and even then nothing of the record is deleted.
+clients of this machine, are in `interfaces/cli/doctor/guards.py`. Nothing is changed without `--fix`, which fixes what
+can be fixed safely (`interfaces/cli/doctor/mends.py`), or `--recover`, and even then nothing of the record is deleted.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.cli.parse import Words
 
 STYLES = {"ok": "green", "WARN": "yellow", "FAIL": "bold red", "note": "dim"}
+INTERNAL = frozenset({"gate", "pages", "space"})  # of no interest while they are well; `--json` has them
 FIELDS = (
     Field(
         "recover",
@@ -36,8 +37,8 @@ FIELDS = (
         default=False,
     ),
     Field("yes", "flag", "with --recover: do not ask", default=False),
-    Field("fix", "flag", "mend what can be mended safely, say what was done, then check", default=False),
-    Field("dry_run", "flag", "with --fix: only say what would be mended", default=False),
+    Field("fix", "flag", "fix what can be fixed safely, say what was done, then check", default=False),
+    Field("dry_run", "flag", "with --fix: only say what would be fixed", default=False),
 )
 
 
@@ -57,7 +58,8 @@ def run(words: Words) -> int:
         return YES
     checks = _examined(session, words)
     for check in checks if not words.json else ():
-        _say(check)
+        if not (check["ok"] and check["check"] in INTERNAL):
+            _say(check)
     checks += _guards(session, aloud=not words.json)
     failed = [check["check"] for check in checks if not check["ok"] and check["severity"] == "error"]
     from dibs.interfaces.cli.doctor import todo as ending
@@ -79,7 +81,7 @@ def _examined(session: Session, words: Words) -> list[CheckView]:
 
 
 def _fix(session: Session, words: Words) -> list[MendResult]:
-    """Mend; what was, or would be, mended."""
+    """Fix; what was, or would be, fixed."""
     from dibs.interfaces.cli.doctor import mends
 
     dry = bool(words.fields.get("dry_run"))
@@ -87,11 +89,11 @@ def _fix(session: Session, words: Words) -> list[MendResult]:
     for result in mends.mend(session, session.identify(words.common.get("as")), dry=dry):
         results.append(result)
         if not words.json:
-            word = "would mend" if dry else "mended" if result["ok"] else "NOT mended"
+            word = "would fix" if dry else "fixed" if result["ok"] else "NOT fixed"
             sys.stdout.write(f"{word}  {result['what']}: {result['message']}\n")
             sys.stdout.flush()
     if not results and not words.json:
-        sys.stdout.write("nothing to mend\n")
+        sys.stdout.write("nothing to fix\n")
     return results
 
 
@@ -106,7 +108,7 @@ def _say(check: CheckView) -> None:
 
 
 def _guards(session: Session, *, aloud: bool) -> list[CheckView]:
-    """The checks on hooks and clients. What only a person can mend in their client is a warning and fails nothing."""
+    """The checks on hooks and clients. What only a person can fix in their client is a warning and fails nothing."""
     from dibs.interfaces.cli.doctor import guards
 
     checks = []
@@ -165,12 +167,12 @@ def _ask(path: str, checks: list[CheckView]) -> None:
 
 COMMAND = Command(
     "doctor",
-    "Check the workspace and its store, and prove that the guards refuse; --fix mends, --recover after damage.",
+    "Check the workspace and its store, and verify that the guards refuse; --fix repairs, --recover after damage.",
     run=run,
     fields=FIELDS,
     examples=(
         ("dibs doctor", "every check, then what is left for you to do"),
-        ("dibs doctor --fix", "mend what can be mended safely: hooks, launcher, leftovers, the database's empty pages"),
+        ("dibs doctor --fix", "fix what can be fixed safely: hooks, launcher, leftovers, the database's empty pages"),
         ("dibs doctor --recover", "set a damaged database aside and start a new one"),
     ),
 )

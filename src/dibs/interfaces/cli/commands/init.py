@@ -86,8 +86,7 @@ def _install(place: location.Place, words: Words) -> int:
     )
     if mcp and changes and not mcp_entries.is_offered():
         made.notes.append(
-            "the clients have no tools of dibs: those need its extra `mcp` (`uv tool install 'FOLDER[mcp]'`), then "
-            "`dibs init` again"
+            "MCP tools are not installed (extra `mcp`): run `uv tool install 'FOLDER[mcp]'`, then `dibs init` again"
         )
     if words.json:
         answer: dict[str, object] = {
@@ -146,16 +145,16 @@ def _say(place: location.Place, changes: list[str], dry: bool) -> None:
     would = "would write" if dry else "wrote"
     sys.stdout.write("".join(f"{would} {change}\n" for change in changes))
     if not dry:
-        first = "Commit what was written, for worktrees and teammates, then let" if place.common else "Let"
-        sys.stdout.write(f"{place.root} is a workspace. {first} `dibs doctor` prove the guards.\n")
+        first = "Commit what was written, for worktrees and teammates, then run" if place.common else "Run"
+        sys.stdout.write(f"{place.root} is a workspace. {first} `dibs doctor` to verify the guards.\n")
 
 
 def _about_clients(chosen: list[str], *, named: bool) -> list[str]:
     others = [client for client in NAMES if client not in chosen]
     if named or not others:
         return []
-    using = f"hooks for {', '.join(chosen)}" if chosen else "no client was found, so no client has hooks"
-    return [f"{using}; for others: dibs init --clients {','.join([*chosen, *others])}"]
+    found = f"hooks for {', '.join(chosen)}; for others" if chosen else "no coding client detected; to choose"
+    return [f"{found}: dibs init --clients {','.join([*chosen, *others])}"]
 
 
 def _first(place: location.Place, made: plan.Plan) -> None:

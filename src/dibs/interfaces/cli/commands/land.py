@@ -239,7 +239,8 @@ class _Land:
             return code
         if code == CANNOT_DECIDE:
             self._say(
-                f"{found['branch']} is still queued; `dibs land --status` shows it, and you are told when it is decided"
+                f"{found['branch']} is still queued; `dibs land --status` shows it, and you will be notified when "
+                "it is decided"
             )
             return code
         for line in render.items("landings cancel", {"landing": found}):
@@ -290,7 +291,7 @@ COMMAND = Command(
             "never changed. The first caller lands the next branches together; the others wait."
         ),
         (
-            "Exit code: 0 landed, 1 refused (conflict, failed check: its agents are told), 2 timed out, and it "
+            "Exit code: 0 landed, 1 refused (conflict, failed check: its agents are notified), 2 timed out, and it "
             "is still queued. The check's environment has DIBS_LAND (the branch), DIBS_TOKEN and DIBS_COMMIT."
         ),
         "`dibs claim land:main --reason T` freezes main: nothing lands until it is released.",

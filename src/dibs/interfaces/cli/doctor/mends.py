@@ -1,7 +1,7 @@
-"""What `dibs doctor --fix` mends: hooks and launcher as `dibs init` would write them, and the housekeeping.
+"""What `dibs doctor --fix` fixes: hooks and launcher as `dibs init` would write them, and the housekeeping.
 
 Only for clients that had hooks of dibs before: which clients get guards is a person's choice. What is not dibs' own is
-not touched; a mend that fails is said and ends nothing.
+not touched; a fix that fails is said and ends nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def mend(session: Session, call: Call, *, dry: bool) -> Iterator[MendResult]:
-    """Mend one thing after the other; each is told when it is done."""
+    """Fix one thing after the other; each is told when it is done."""
     for mends in (_installed(session), housekeeping.mends(session, call)):
         try:
             for what, message, do in mends:

@@ -128,20 +128,20 @@ def _leave(result: LeaveAnswer) -> Items:
 
 
 def _whoami(result: WhoamiAnswer) -> Items:
-    by = {"process": "by your client's process", "user": "by the operating system's user"}
-    known = f"incarnation {result['incarnation']}, holds {result['held']}" if result["known"] else "not known here yet"
+    by = {"process": "your client's process", "user": "OS user"}.get(result["by"], result["by"])
+    held = f"holds {counted(result['held'], 'claim') if result['held'] else 'nothing'}"
     role = f", role {result['role']}" if result["role"] else ""
-    who = result["name"] if result["name"] == result["agent"] else f"{result['name']} ({result['agent']})"
-    return [f"{who}{role}; {known}; {by.get(result['by'], 'by ' + result['by'])}"]
+    identifier = "" if result["name"] == result["agent"] else f", id {result['agent']}"
+    return [f"{result['name']} (you, by {by}{identifier}){role}, {held if result['known'] else 'not known here yet'}"]
 
 
 def _rules(result: RulesAnswer) -> Items:
     if not result["digest"]:
         return ["this workspace has no rules; `dibs init` makes .dibs/rules.md"]
     told = (
-        "you were told these"
+        "you have seen these"
         if result["current"]
-        else "you were not told this version; `dibs rules --ack` records that you have read it"
+        else "you have not seen this version; `dibs rules --ack` records that you have read it"
     )
     return [result["text"].rstrip("\n"), "", f"({result['digest']}: {told})"]
 

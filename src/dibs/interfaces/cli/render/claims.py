@@ -61,7 +61,7 @@ def _release(result: ReleaseAnswer) -> Items:
         return ["you hold nothing"]
     if "holders" in result:
         lines = [
-            f"took {', '.join(holder['resources'])} away from {named(holder)}, which is told"
+            f"took {', '.join(holder['resources'])} away from {named(holder)} and notified it"
             for holder in result["holders"]
         ]
         return lines + [
@@ -79,7 +79,7 @@ def _confirm(result: ConfirmAnswer) -> Items:
 
 def _ask(result: AskAnswer) -> Items:
     who = ", ".join(result.get("to_name") or result["to"])
-    return [f"asked {who} to release {result['resource']}; within 10 minutes you are told when it is free"]
+    return [f"asked {who} to release {result['resource']}; you will be notified if it frees up within 10 minutes"]
 
 
 def status(result: StatusAnswer, about: Surroundings) -> Items:
@@ -130,7 +130,7 @@ def _waits_for(waiter: WaiterView, claims: list[ClaimView]) -> ClaimView | None:
 
 def _alert(alert: AlertShort) -> terminal.Line:
     style = "red" if alert["severity"] == "error" else "yellow"
-    kind = "" if alert["text"].startswith(alert["kind"]) else f"{alert['kind']}: "  # "deadlock, refused to …" says it
+    kind = "" if alert["text"].startswith(alert["kind"]) else f"{alert['kind']}: "  # "deadlock prevented: …" says it
     return terminal.Line(f"! {kind}{alert['text']} ({alert['remedy']})", style)
 
 

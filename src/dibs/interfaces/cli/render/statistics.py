@@ -1,4 +1,4 @@
-"""The figures of `dibs stats` as text: a few lines, small plots over time, tables by agent, kind and resource."""
+"""The metrics of `dibs stats` as text: a few lines, small plots over time, tables by agent, kind and resource."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _sentences(total: StatsView, refusals: dict[str, int]) -> Lines:
     tasks = (
         f"tasks: {total['complete']} complete ({total['throughput']:g} an hour{success}), {total['failed']} failed, "
         f"{total['quarantined']} quarantined, {total['lost']} lost, {total['working']} at work; "
-        f"{_long(total['work_time'])} of work, {_long(total['lost_time'])} lost"
+        f"{_long(total['work_time'])} of work, {_long(total['lost_time'])} in lost attempts"
     )
     lines: Lines = [tasks]
     by = ", ".join(f"{count} {kind}" for kind, count in refusals.items() if count)
@@ -51,7 +51,7 @@ def _sentences(total: StatsView, refusals: dict[str, int]) -> Lines:
         f"claims: {total['granted']} granted, {total['refused']} refused{f' ({by})' if by else ''}, "
         f"{total['false_refusals']} of them free within a minute; {total['lost_claims']} lost"
     )
-    p95 = f", 95 % within {_long(total['p95_wait'])}" if total["p95_wait"] is not None else ""
+    p95 = f", p95 {_long(total['p95_wait'])}" if total["p95_wait"] is not None else ""
     longest = f", longest {_long(total['longest_wait'])}" if total["longest_wait"] is not None else ""
     lines.append(
         f"waiting: {counted(total['waits'], 'wait')}, {_long(total['wait_time'])} in all{p95}{longest}, "
@@ -61,7 +61,7 @@ def _sentences(total: StatsView, refusals: dict[str, int]) -> Lines:
 
 
 def _plots(stats: StatsAnswer) -> Lines:
-    """One line for each figure that is not always 0: its plot, its sum, its highest value."""
+    """One line for each metric that is not always 0: its plot, its sum, its highest value."""
     width = max(len(title) for _, title in PLOTS)
     lines: Lines = []
     for name, title in PLOTS:
@@ -87,10 +87,10 @@ def _tables(stats: StatsAnswer) -> Lines:
         if len(agents) > MAX_AGENTS:
             lines.append(f"and {counted(len(agents) - MAX_AGENTS, 'more agent')}; `--json` has all of them")
     if stats["by_kind"]:
-        titles = ("TASKS FOR", "COMPLETE", "FAILED", "LOST", "WORK", "AVERAGE", "95 %", "QUEUED")
+        titles = ("TASK KIND", "COMPLETE", "FAILED", "LOST", "WORK", "AVERAGE", "P95", "QUEUED")
         lines += ["", terminal.Table(titles, [_kind(row) for row in stats["by_kind"]])]
     if stats["contention"]:
-        names = ("RESOURCE", "REFUSALS", "FREE SOON", "WAITS", "LONGEST", "AGENTS")
+        names = ("RESOURCE", "REFUSALS", "FREED IN 1M", "WAITS", "LONGEST", "AGENTS")
         lines += ["", terminal.Table(names, [_met(row) for row in stats["contention"][:MAX_RESOURCES]])]
     return lines
 

@@ -76,7 +76,7 @@ def _land(result: LandAnswer) -> Items:
     if "lands" in result:
         who = {"server": "The server lands it", "": ""}.get(result["lands"], f"{result['lands']} lands the queue now")
         nobody = "Nobody lands it now: `dibs land --all` does, or a server (`dibs serve`)"
-        lines.append(f"{who or nobody}; you are told when it is decided.")
+        lines.append(f"{who or nobody}; you will be notified when it is decided.")
     return lines
 
 
