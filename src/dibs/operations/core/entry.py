@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dibs.operations.agents.records import Agent
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
-    from dibs.operations.core.records import CancelJob, RaceJob, RequestAnswer, RunEndJob, UnblockJob
+    from dibs.operations.core.records import CancelJob, DepartureJob, RaceJob, RequestAnswer, RunEndJob, UnblockJob
     from dibs.operations.messages.broadcasts import BroadcastJob
     from dibs.stores.seam import Transaction
 
@@ -444,7 +444,7 @@ def _call_off(tx: Transaction, job: CancelJob | RaceJob, room: int) -> int:
     return cancellations.step(tx, job, room)
 
 
-def _free_claims(tx: Transaction, job: Record, room: int) -> int:
+def _free_claims(tx: Transaction, job: DepartureJob, room: int) -> int:
     from dibs.operations.agents import departures
 
     return departures.step(tx, job, room)

@@ -80,6 +80,20 @@ if TYPE_CHECKING:
         force: bool
         keep: int  # ms that the run is kept
 
+    class DepartureJob(Job):
+        """`claims`: what an agent holds is released, voided or passed on."""
+
+        agent: str  # "" for all that were killed together
+        how: str  # left, killed or released
+        places: list[str]  # what the index entries begin with that are still to be read
+        after: str  # the last entry below the first of them
+        released: list[str]  # the first ones; of a killed agent those that are void
+        passed: list[str]
+        to: NotRequired[str]  # the parent that gets the claims
+        tied: NotRequired[bool]  # as in a claim
+        commit: NotRequired[str]
+        request: NotRequired[list[str] | None]  # operation and request id
+
     class FinishedJob(TypedDict):
         """What is left of a job: its part of the answer, for a late caller."""
 
