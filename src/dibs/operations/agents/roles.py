@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dibs.operations.agents.requests import UseRequest
     from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call
+    from dibs.operations.core.policy import Role
     from dibs.stores.seam import Transaction
 
     class Rights(TypedDict):
@@ -96,7 +97,7 @@ def _rights(call: Call, name: str) -> Rights:
 
 def rank_of(call: Call, role: str) -> str:
     """The rank of a role (authority.py); a role of the config counts as an agent, unless it says otherwise."""
-    own: str = call.policy.guards["roles"]["named"].get(role, {}).get("may", "")
+    own = call.policy.guards["roles"]["named"].get(role, {}).get("may", "")
     return own or (role if role in RANKS else AGENT)
 
 
@@ -158,7 +159,7 @@ def refusal_of_write(
     )
 
 
-def bans(role: Rights, tool: str) -> bool:
+def bans(role: Rights | Role, tool: str) -> bool:
     """Is this tool on a role's list? A name there may end with `*`: `mcp__github__*`."""
     listed = role.get("tools", ())
     return any(tool.startswith(name[:-1]) if name.endswith("*") else tool == name for name in listed)

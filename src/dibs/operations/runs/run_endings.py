@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import NotRequired
 
     from dibs.operations.core.call import Call, JobsLeft
-    from dibs.operations.core.records import RunEndJob
+    from dibs.operations.core.records import PurgeJob, RunEndJob
     from dibs.operations.runs.answers import RunArchivedAnswer, RunEndAnswer
     from dibs.operations.runs.records import Run, RunArchive
     from dibs.operations.runs.requests import RunArchivedRequest, RunEndRequest, RunPurgeRequest
@@ -211,7 +211,7 @@ def _purge(tx: Transaction, call: Call, request: RunPurgeRequest) -> dict[str, J
     return with_jobs({"run": shown, "more": bool(jobs)}, jobs)
 
 
-def purge_step(tx: Transaction, job: Json, room: int) -> int:
+def purge_step(tx: Transaction, job: PurgeJob, room: int) -> int:
     """Delete up to `room` rows of a run; a sweep may have deleted the last of them."""
     record = records.get_run(tx, job["run"])
     job["answer"] = {"more": False}
