@@ -24,6 +24,7 @@ from tests.canonical import canonical
 
 if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
+    from dibs.operations.core.policy import Guards
     from dibs.operations.guards.edit_guard import Knowledge
     from dibs.stores.seam import LogEvent, Transaction
 
@@ -55,9 +56,11 @@ def change(
     }  # fmt: skip
 
 
-def guards(**settings: Any) -> dict[str, Any]:
+def guards(**settings: Any) -> Guards:
     """What a config says to the guards: the defaults, and what is set here."""
-    return {**GUARDS, **settings}
+    table: Any = {**GUARDS, **settings}
+    typed: Guards = table
+    return typed
 
 
 def item(

@@ -8,7 +8,7 @@ from dibs.workspace.known_clients import STRICT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
 MAX_KEEP_MS = 365 * 86_400_000  # of contents
 DOUBTS = ("deny", "allow")
@@ -111,8 +111,7 @@ def read(text: dict[str, Any], path: str) -> dict[str, Any]:
 def _keep(table: dict[str, Any], path: str) -> int:
     """How long contents are kept for `dibs undo`, in ms."""
     if "keep" not in table:
-        found: int = GUARDS["keep"]
-        return found
+        return GUARDS["keep"]
     from dibs.machine import durations
 
     name = f"{path}: guards.keep"
@@ -229,7 +228,9 @@ def _deploy(text: dict[str, Any], path: str) -> dict[str, Any]:
     return found
 
 
-def _choice(table: dict[str, Any], name: str, choices: tuple[str, ...], path: str) -> str:
+def _choice(
+    table: dict[str, Any], name: Literal["on_doubt", "across_worktrees"], choices: tuple[str, ...], path: str
+) -> str:
     value = table.get(name, GUARDS[name])
     if value not in choices:
         raise Invalid(f"{path}: guards.{name} is one of {', '.join(choices)}, not {value!r}", path=path)

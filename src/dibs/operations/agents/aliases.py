@@ -27,20 +27,33 @@ from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
+    from dibs.operations.agents.answers import Rival
     from dibs.operations.agents.records import Agent
     from dibs.operations.agents.requests import SameRequest, WhoRequest
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
+    class WhoAnswer(TypedDict):
+        """Of `who`."""
+
+        shell: str  # the agent whose shell it is
+        known_as: str
+
+    class SameAnswer(TypedDict):
+        """Of `same`."""
+
+        agent: str
+
+
 MAX_ALIASES = 8  # in an agent's record
 MAX_LOSSES_MOVED = 200  # with one alias
 RECENT_MS = 120_000  # an agent on another machine that acted within this time counts as present
 
 
-def adopt(tx: Transaction, call: Call, agent: Agent, alias: str) -> dict[str, Any] | None:
+def adopt(tx: Transaction, call: Call, agent: Agent, alias: str) -> Rival | None:
     """Make `alias` another id of the caller. None if it is one now; else who has that id, and since when.
 
     `agent` is the caller's record; the caller writes it.
@@ -140,7 +153,7 @@ def _bring(tx: Transaction, call: Call, former: Agent) -> None:
 # --- for scripts
 
 
-def _who(tx: Transaction, call: Call, request: WhoRequest) -> dict[str, Any]:
+def _who(tx: Transaction, call: Call, request: WhoRequest) -> WhoAnswer:
     """Whose shell this is ("" for none), and the id by which scripts know an agent."""
     own = speech.shells_of(tx, call)
     identifier = names.found(tx, request["agent"]) if request["agent"] else ""
@@ -149,7 +162,7 @@ def _who(tx: Transaction, call: Call, request: WhoRequest) -> dict[str, Any]:
     return {"shell": own[0] if own else "", "known_as": also[-1] if also else identifier}
 
 
-def _same(tx: Transaction, call: Call, request: SameRequest) -> Any:
+def _same(tx: Transaction, call: Call, request: SameRequest) -> SameAnswer | Conflict:
     """A script in the caller's shell names the caller by this id."""
     agent, alias = registered_agent(tx, call.agent), request["alias"]
     before = list(agent.get("also", ()))

@@ -119,7 +119,7 @@ class LossView(TypedDict):
     since_ago: NotRequired[str]
     believed: NotRequired[bool]
     state: NotRequired[str | None]
-    finished_by: NotRequired[str]
+    finished_by: NotRequired[str | None]
     finished_by_name: NotRequired[str]
 
 

@@ -22,10 +22,11 @@ from dibs.operations.tasks.records import get_task
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
+    from dibs.operations.agents.answers import CurrentTask, LossView
     from dibs.operations.claims.records import Claim, Loss
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 MAX_LOSSES_LISTED = 100  # in one briefing, which also has the total
@@ -33,11 +34,11 @@ MAX_BELIEVED_TASKS = 8  # an agent works on one
 NEVER_HELD = "not held"  # why the agent does not have a task in mind, if no claim on it ended
 
 
-def losses(tx: Transaction, call: Call, claims: list[Claim]) -> tuple[list[dict[str, Any]], int]:
+def losses(tx: Transaction, call: Call, claims: list[Claim]) -> tuple[list[LossView], int]:
     """The agent's unsettled losses, by present holder: the first ones, and how many more there are."""
     held = [resource for claim in claims for resource in claim["resources"]]
     same = {(resource[0], resource[1]) for resource in held}
-    told: list[dict[str, Any]] = []
+    told: list[LossView] = []
     more = 0
     for _, loss in claim_records.losses_of(tx, call.agent):
         if len(told) >= MAX_LOSSES_LISTED:  # only counted: a search for each one's holder would take long
@@ -55,7 +56,7 @@ def losses(tx: Transaction, call: Call, claims: list[Claim]) -> tuple[list[dict[
     return told, more
 
 
-def _by_holder(tx: Transaction, call: Call, loss: Loss, held: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+def _by_holder(tx: Transaction, call: Call, loss: Loss, held: Sequence[Sequence[str]]) -> list[LossView]:
     """One entry for each present holder, and one for the free resources."""
     parts: dict[str, tuple[list[Sequence[str]], Claim | None]] = {}
     for resource in loss["resources"]:
@@ -76,8 +77,8 @@ def holder_of(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> C
     return None
 
 
-def _entry(tx: Transaction, loss: Loss, holder: Claim | None) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+def _entry(tx: Transaction, loss: Loss, holder: Claim | None) -> LossView:
+    shown: LossView = {
         "claim": loss["claim"],
         "resources": resources.shown(loss["resources"]),
         "ago": in_words(tx.now - loss["at"]),
@@ -100,8 +101,8 @@ def _entry(tx: Transaction, loss: Loss, holder: Claim | None) -> dict[str, Any]:
 
 
 def tasks(
-    tx: Transaction, call: Call, believed: Sequence[str], claims: list[Claim], lost: list[dict[str, Any]]
-) -> dict[str, Any] | None:
+    tx: Transaction, call: Call, believed: Sequence[str], claims: list[Claim], lost: list[LossView]
+) -> CurrentTask | None:
     """The current task: one that the agent has in mind and holds, else the first that it holds.
 
     A task that it has in mind and does not hold is added to `lost`.
@@ -122,46 +123,54 @@ def _tasks_of(wanted: Sequence[Sequence[str]]) -> list[str]:
     return [resource[1][5:] for resource in wanted if resource[0] == "name" and resource[1].startswith("task:")]
 
 
-def _is_said(tx: Transaction, call: Call, task: str, lost: list[dict[str, Any]]) -> bool:
+def _is_said(tx: Transaction, call: Call, task: str, lost: list[LossView]) -> bool:
     """Is the task reported as lost already, running in the agent's own family, or finished by the agent itself?"""
     name = f"task:{task}"
     for loss in lost:
         if name in loss["resources"]:
             loss["believed"] = True
-            loss["state"] = _state(tx, task).get("state")
+            loss["state"] = _state(get_task(tx, task))
             return True
     for record in claim_records.overlapping_claims(tx, [["name", name]], ""):
         if record["until"] > tx.now and related(record["agent"], call.agent):
             return True
-    known = _state(tx, task)
-    return known.get("state") == lifecycle.COMPLETE and related(known["agent"], call.agent)
+    known = get_task(tx, task)
+    return known is not None and known["state"] == lifecycle.COMPLETE and related(known["agent"], call.agent)
 
 
-def _not_held(tx: Transaction, call: Call, task: str) -> dict[str, Any]:
+def _not_held(tx: Transaction, call: Call, task: str) -> LossView:
     """A task in mind that the agent does not hold: its holder, or its state."""
     name = lifecycle.resource_of(task)
     loss: Loss = {
         "claim": "", "agent": call.agent, "resources": [name], "mode": "write", "token": 0, "tree": "", "task": task,
         "why": NEVER_HELD, "at": tx.now, "until": tx.now,
     }  # fmt: skip
-    shown = {**_entry(tx, loss, holder_of(tx, call, [name])), "token": None}
-    known = _state(tx, task)
-    shown["believed"], shown["state"] = True, known.get("state")
-    if known and known["state"] == lifecycle.COMPLETE:
-        shown.update(finished_by=known["agent"] or None, since=iso(tx, known["finished"]),
-                     since_ago=in_words(tx.now - known["finished"]))  # fmt: skip
+    shown: LossView = {**_entry(tx, loss, holder_of(tx, call, [name])), "token": None}
+    known = get_task(tx, task)
+    shown["believed"], shown["state"] = True, _state(known)
+    if known is not None and known["state"] == lifecycle.COMPLETE:
+        shown["finished_by"], shown["since"] = known["agent"] or None, iso(tx, known["finished"])
+        shown["since_ago"] = in_words(tx.now - known["finished"])
     return shown
 
 
-def _state(tx: Transaction, task: str) -> Record:
-    """The task's record; empty if there is none by that id."""
-    return dict(get_task(tx, task) or {})
+def _state(task: Task | None) -> str | None:
+    """The task's state; None if there is none by that id."""
+    return task["state"] if task is not None else None
 
 
-def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:
+def _with_note(tx: Transaction, held: CurrentTask) -> CurrentTask:
     """The task's description, and its last progress note."""
-    task = _state(tx, held["id"])
-    if task:
-        held["title"] = task["title"]
-        held.update({name: task[name] for name in ("note", "note_by", "run", "progress") if task.get(name)})
+    task = get_task(tx, held["id"])
+    if task is None:
+        return held
+    held["title"] = task["title"]
+    if task["note"]:
+        held["note"] = task["note"]
+    if task["note_by"]:
+        held["note_by"] = task["note_by"]
+    if task["run"]:
+        held["run"] = task["run"]
+    if task["progress"]:
+        held["progress"] = task["progress"]
     return held

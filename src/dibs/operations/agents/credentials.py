@@ -32,9 +32,15 @@ from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Literal, TypedDict
 
-    from dibs.operations.agents.records import Agent, Credential
+    from dibs.operations.agents.answers import (
+        CredentialView,
+        TokenListAnswer,
+        TokenNewAnswer,
+        TokenRevokeAnswer,
+    )
+    from dibs.operations.agents.records import Agent, Credential, CredentialKind
     from dibs.operations.agents.requests import (
         BearerRequest,
         ServeTokenRequest,
@@ -45,7 +51,33 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
-AGENT_KIND, PERSON_KIND, MACHINE_KIND = "agent", "person", "machine"
+    class Bearer(TypedDict):
+        """Of `bearer`."""
+
+        kind: CredentialKind
+        who: str
+        role: str
+        until: int
+
+    class KnownBearer(TypedDict):
+        """A credential, as a server compares it."""
+
+        id: str
+        hash: str
+        kind: CredentialKind
+        who: str
+        role: str
+        why: str  # it may not be used; "": it may
+
+    class BearersAnswer(TypedDict):
+        """Of `bearers`."""
+
+        bearers: list[KnownBearer]
+
+
+AGENT_KIND: Literal["agent"] = "agent"
+PERSON_KIND: Literal["person"] = "person"
+MACHINE_KIND: Literal["machine"] = "machine"
 LIFE_MS = 90 * DAY  # long enough for a quarter's work, short enough that a forgotten one ends
 KEPT_MS = 7 * DAY  # how long one that ended stays listed
 MAX_CREDENTIALS = 1_000  # in one workspace, with those that ended lately
@@ -128,7 +160,7 @@ def _another(call: Call, kind: str, who: str) -> Forbidden:
 # --- making, listing, revoking
 
 
-def _new(tx: Transaction, call: Call, request: TokenNewRequest) -> Any:
+def _new(tx: Transaction, call: Call, request: TokenNewRequest) -> TokenNewAnswer | Quota:
     owners = ((AGENT_KIND, request["agent"]), (PERSON_KIND, request["person"]), (MACHINE_KIND, request["machine"]))
     named = [(kind, who) for kind, who in owners if who]
     if len(named) != 1:
@@ -154,7 +186,7 @@ def _full() -> Quota:
 
 
 def make(
-    tx: Transaction, call: Call, kind: str, who: str, role: str, expires: int, note: str, digest: str
+    tx: Transaction, call: Call, kind: CredentialKind, who: str, role: str, expires: int, note: str, digest: str
 ) -> Credential:  # fmt: skip
     """Keep a new credential. The secret is not here, and never was."""
     if len(digest) != HASH_CHARS:
@@ -169,7 +201,7 @@ def make(
     return record
 
 
-def _list(tx: Transaction, call: Call, request: TokenListRequest) -> dict[str, Any]:
+def _list(tx: Transaction, call: Call, request: TokenListRequest) -> TokenListAnswer:
     from dibs.operations.core import paging
 
     def wanted(rows: list[tuple[str, Credential]]) -> list[tuple[str, Credential]]:
@@ -180,7 +212,7 @@ def _list(tx: Transaction, call: Call, request: TokenListRequest) -> dict[str, A
     return {"credentials": [shown(tx, record) for record in page.records], **page.answer()}
 
 
-def _revoke(tx: Transaction, call: Call, request: TokenRevokeRequest) -> dict[str, Any]:
+def _revoke(tx: Transaction, call: Call, request: TokenRevokeRequest) -> TokenRevokeAnswer:
     identifier = request["id"]
     record: Credential | None = tx.get(credential_key(identifier))
     if record is None:
@@ -197,9 +229,9 @@ def end(tx: Transaction, call: Call, record: Credential) -> Credential:
     return record
 
 
-def shown(tx: Transaction, record: Credential) -> dict[str, Any]:
+def shown(tx: Transaction, record: Credential) -> CredentialView:
     """A credential as people see it, without its hash."""
-    view = {
+    view: CredentialView = {
         "id": record["id"], "kind": record["kind"], "who": record["who"], "role": record["role"],
         "state": _state(tx, record), "by": record["by"], "note": record["note"], "since": iso(tx, record["since"]),
         "until": iso(tx, record["until"]), "fingerprint": record["hash"][:FINGERPRINT_CHARS],
@@ -226,14 +258,14 @@ def is_of_another(tx: Transaction, identifier: str, kind: str, who: str) -> bool
     )
 
 
-def _state(tx: Transaction, record: Credential) -> str:
+def _state(tx: Transaction, record: Credential) -> Literal["live", "expired", "revoked"]:
     return "revoked" if record["revoked"] else "live" if record["until"] > tx.now else "expired"
 
 
 # --- a server's own
 
 
-def _of_server(tx: Transaction, call: Call, request: ServeTokenRequest) -> dict[str, Any]:
+def _of_server(tx: Transaction, call: Call, request: ServeTokenRequest) -> TokenNewAnswer:
     """A person's credential for the local user of a server that starts, in the place of the last one's."""
     last = tx.get(credential_key(request["before"])) if request["before"] else None
     if last is not None:
@@ -242,18 +274,18 @@ def _of_server(tx: Transaction, call: Call, request: ServeTokenRequest) -> dict[
     return {"credential": shown(tx, made)}
 
 
-def _bearer(tx: Transaction, call: Call, request: BearerRequest) -> dict[str, Any]:
+def _bearer(tx: Transaction, call: Call, request: BearerRequest) -> Bearer:
     """Whose credential was presented to a server."""
     record = read(tx, request["id"], request["hash"])
     return {"kind": record["kind"], "who": record["who"], "role": record["role"], "until": record["until"]}
 
 
-def _bearers(tx: Transaction, call: Call) -> dict[str, Any]:
+def _bearers(tx: Transaction, call: Call) -> BearersAnswer:
     """All credentials with the hashes of their secrets, for a server that compares them itself."""
     rows = tx.fetch([prefix_range(CREDENTIAL_KEYS)], MAX_CREDENTIALS).rows
     return {"bearers": [{
-        **{name: record[name] for name in ("id", "hash", "kind", "who", "role")},
-        "why": "" if (state := _state(tx, record)) == "live" else state,
+        "id": record["id"], "hash": record["hash"], "kind": record["kind"], "who": record["who"],
+        "role": record["role"], "why": "" if (state := _state(tx, record)) == "live" else state,
     } for _, record in rows]}  # fmt: skip
 
 

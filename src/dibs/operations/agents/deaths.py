@@ -18,10 +18,10 @@ from dibs.stores.seam import COMMIT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
     from dibs.operations.agents.records import Agent
     from dibs.operations.claims.records import Claim
+    from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
@@ -77,7 +77,7 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Agent], ended: Sequence[C
     return told
 
 
-def _ended(tx: Transaction, call: Call) -> dict[str, Any]:
+def _ended(tx: Transaction, call: Call) -> NoAnswer:
     """The agent's client closes its connection in order: if its process is gone next, nobody need be alarmed.
 
     A client that only connects again keeps what it holds; its next calls take the note away (entry.py).

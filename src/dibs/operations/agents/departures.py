@@ -17,25 +17,51 @@ from dibs.operations.core.call import TOKEN
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict, Unpack
 
+    from dibs.operations.claims.answers import ReleaseAnswer
+    from dibs.operations.claims.endings import ReleaseFacts
     from dibs.operations.claims.records import Claim, Stored
-    from dibs.operations.core.call import Answer, Record
+    from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.records import DepartureJob
     from dibs.stores.seam import Transaction
 
-    Begun = tuple[Answer, list[str]]  # a part of the answer, and the jobs that are left
+    Begun = tuple[DepartureJob, list[str]]  # after its first step, and the jobs that are left
+
+    class Terms(TypedDict, total=False):
+        """On which terms the claims are given up: fields of the job."""
+
+        to: str
+        tied: bool
+        commit: str
+        request: list[str] | None
+
+    class Left(TypedDict):
+        """The job's part of the answer where an agent leaves."""
+
+        released: list[str]
+        passed: list[str]
+        count: int
+
+    class Voided(TypedDict):
+        """The same where it is killed."""
+
+        voided: list[str]
+        count: int
+
 
 LEFT, KILLED, RELEASED = "left", "killed", "released"
 KINDS = (claim_records.CLAIM, claim_records.WAITER, claim_records.INTEREST)
 
 
-def begin(tx: Transaction, by: str, agent: str, how: str, *, family: bool = False, **more: Any) -> Begun:
-    """Take the first step. The answer has what was released, passed on or voided; the job, if there is more."""
+def begin(tx: Transaction, by: str, agent: str, how: str, *, family: bool = False, **more: Unpack[Terms]) -> Begun:
+    """Take the first step. The job has what was released, passed on or voided."""
     kinds = (claim_records.CLAIM,) if how == RELEASED else KINDS
     places = [entry for kind in kinds for entry in claim_records.index_entries(kind, agent, family=family)]
-    job = long_jobs.new(tx, "claims", by, agent=agent, how=how, places=places, after="", released=[], passed=[], **more)
-    jobs = long_jobs.begin(tx, job)
-    return _answer(job), jobs
+    job: DepartureJob = long_jobs.new(
+        tx, "claims", by, agent=agent, how=how, places=places, after="", released=[], passed=[], **more
+    )
+    return job, long_jobs.begin(tx, job)
 
 
 def begin_all(tx: Transaction, by: str, agents: Sequence[str]) -> Begun:
@@ -43,15 +69,16 @@ def begin_all(tx: Transaction, by: str, agents: Sequence[str]) -> Begun:
     places = [
         entry for kind in KINDS for agent in agents for entry in claim_records.index_entries(kind, agent, family=True)
     ]
-    job = long_jobs.new(tx, "claims", by, agent="", how=KILLED, places=places, after="", released=[], passed=[])
-    jobs = long_jobs.begin(tx, job)
-    return _answer(job), jobs
+    job: DepartureJob = long_jobs.new(
+        tx, "claims", by, agent="", how=KILLED, places=places, after="", released=[], passed=[]
+    )
+    return job, long_jobs.begin(tx, job)
 
 
-def step(tx: Transaction, job: Record, room: int) -> int:
+def step(tx: Transaction, job: DepartureJob, room: int) -> int:
     """Give up to `room` records back."""
     used = 0
-    freed: list[Any] = []
+    freed: list[Resource] = []
     while used < room and job["places"]:
         page = tx.scan(1, job["places"][0], room - used, job["after"])
         left = len(page.rows)
@@ -72,7 +99,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
     return used if job["places"] else min(used, room - 1)
 
 
-def _one(tx: Transaction, job: Record, record: Stored) -> list[Any]:
+def _one(tx: Transaction, job: DepartureJob, record: Stored) -> list[Resource]:
     """Give one record up; returns the resources whose waiters may move up."""
     how = job["how"]
     if claim_records.is_interest(record):
@@ -85,22 +112,22 @@ def _one(tx: Transaction, job: Record, record: Stored) -> list[Any]:
     names = resources.shown(record["resources"])
     if how == KILLED:
         endings.end(tx, record, how)
-        _note(job, "released", names)
+        _note(job, job["released"], names)
     elif record["until"] <= tx.now:
         if how == RELEASED:  # expired, and not the caller's to release
             return []
         endings.end(tx, record, "expired")
     elif job.get("to"):
-        _note(job, "passed", names)
+        _note(job, job["passed"], names)
         if _has_it(tx, job["to"], record):  # a second claim would say the same
             endings.give_back(tx, record, record["resources"], how)
             return list(record["resources"])
         move(tx, record, job["to"], how, tied=job["tied"])
         return []
     else:
-        more = {key: job[key] for key in ("commit", "request") if job.get(key)}
+        more: ReleaseFacts = {"commit": job.get("commit", ""), "request": job.get("request")}
         endings.give_back(tx, record, record["resources"], how, **more)
-        _note(job, "released", names)
+        _note(job, job["released"], names)
     return list(record["resources"])
 
 
@@ -129,18 +156,31 @@ def _has_it(tx: Transaction, agent: str, record: Claim) -> bool:
     return False
 
 
-def _note(job: Record, where: str, names: list[str]) -> None:
+def _note(job: DepartureJob, listed: list[str], names: list[str]) -> None:
     job["done"] += len(names)
-    job[where] += names[: max(0, long_jobs.MAX_IDS_LISTED - len(job[where]))]
+    listed += names[: max(0, long_jobs.MAX_IDS_LISTED - len(listed))]
 
 
-def _answer(job: Record) -> dict[str, Any]:
-    """The job's part of the answer: a limited list of names, and the total."""
-    if job["how"] == KILLED:
-        return {"voided": list(job["released"]), "count": job["done"]}
-    if job["how"] == LEFT:
-        return {"released": list(job["released"]), "passed": list(job["passed"]), "count": job["done"]}
+# --- the job's part of the answer: a limited list of names, and the total
+
+
+def _answer(job: DepartureJob) -> ReleaseAnswer | Left | Voided:
+    return voided(job) if job["how"] == KILLED else left(job) if job["how"] == LEFT else released(job)
+
+
+def released(job: DepartureJob) -> ReleaseAnswer:
+    """Where an agent releases everything."""
     return {"released": list(job["released"]), "count": job["done"]}
+
+
+def left(job: DepartureJob) -> Left:
+    """Where it leaves."""
+    return {"released": list(job["released"]), "passed": list(job["passed"]), "count": job["done"]}
+
+
+def voided(job: DepartureJob) -> Voided:
+    """Where it is killed."""
+    return {"voided": list(job["released"]), "count": job["done"]}
 
 
 def move(tx: Transaction, claim: Claim, to: str, why: str, *, tied: bool) -> None:

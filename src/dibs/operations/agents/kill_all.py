@@ -19,9 +19,8 @@ from dibs.operations.core.paging import KEYS, MAX_PAGE_ROWS, read
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-    from dibs.operations.agents.departures import Begun
+    from dibs.operations.agents.departures import Voided
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
@@ -50,25 +49,25 @@ def _is_meant(agent: Agent, own: str) -> bool:
     return agent.get("kind") != "person" and not agent["left"] and not agent["killed"]
 
 
-def run(tx: Transaction, call: Call, why: str, stop: Callable[[Agent], None]) -> Begun:
-    """Stop them all. `stop` writes the record of one; the answer has the records of those that are shown."""
+def run(tx: Transaction, call: Call, why: str, stop: Callable[[Agent], None]) -> tuple[list[Agent], Voided, list[str]]:
+    """Stop them all: who they are, what is void, the jobs that are left. `stop` writes the record of one."""
     own = call.agent.partition("/")[0]
     agents = _agents(tx, lambda agent: _is_meant(agent, own))
     call.know([agent["process"] for agent in agents[:MAX_SHOWN]])
     for agent in agents:
         agent["killed"] = {"by": call.agent, "why": why, "at": tx.now, "all": True}
         stop(agent)
-    voided, jobs = departures.begin_all(tx, call.agent, [agent["agent"] for agent in agents])
-    return {"agents": agents[:MAX_SHOWN], "killed": len(agents), **voided, "running": []}, jobs
+    job, jobs = departures.begin_all(tx, call.agent, [agent["agent"] for agent in agents])
+    return agents, departures.voided(job), jobs
 
 
 def _is_stopped_with_all(agent: Agent) -> bool:
     return agent["killed"] is not None and agent["killed"].get("all", False)
 
 
-def revive(tx: Transaction, bring_back: Callable[[Agent], None]) -> dict[str, Any]:
+def revive(tx: Transaction, bring_back: Callable[[Agent], None]) -> list[Agent]:
     """Let those act again that it stopped. `bring_back` writes the record of one."""
     agents = _agents(tx, _is_stopped_with_all)
     for agent in agents:
         bring_back(agent)
-    return {"agents": agents[:MAX_SHOWN], "revived": len(agents)}
+    return agents

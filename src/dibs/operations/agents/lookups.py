@@ -9,22 +9,37 @@ from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.operations.agents.requests import FoundRequest, NamedRequest, NamesRequest
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
+    class NamesAnswer(TypedDict):
+        """Of `names`."""
 
-def _names(tx: Transaction, _: Call, request: NamesRequest) -> dict[str, Any]:
+        names: dict[str, str]  # id → name
+
+    class FoundAnswer(TypedDict):
+        """Of `found`."""
+
+        id: str
+
+    class NamedAnswer(TypedDict):
+        """Of `named`."""
+
+        agents: list[list[str]]  # for each word
+
+
+def _names(tx: Transaction, _: Call, request: NamesRequest) -> NamesAnswer:
     return {"names": names.names_of(tx, request["agents"])}
 
 
-def _found(tx: Transaction, _: Call, request: FoundRequest) -> dict[str, Any]:
+def _found(tx: Transaction, _: Call, request: FoundRequest) -> FoundAnswer:
     return {"id": names.found(tx, request["word"])}
 
 
-def _named(tx: Transaction, _: Call, request: NamedRequest) -> dict[str, Any]:
+def _named(tx: Transaction, _: Call, request: NamedRequest) -> NamedAnswer:
     """For each word the agents whose name has it, and whose id has not: a log has ids."""
     agents: list[list[str]] = [[] for _ in request["words"]]
     for key, record in walk(tx, NAME_KEYS):

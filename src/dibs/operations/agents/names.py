@@ -21,10 +21,9 @@ from dibs.stores.seam import digest_of, prefix_range
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
 
     from dibs.operations.agents.records import Agent
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 ANIMALS = tuple(
     """
@@ -237,9 +236,9 @@ def _is_slip(word: str, known: str) -> bool:
 # --- answers
 
 
-def tell(tx: Transaction, answer: Any, known: dict[str, str]) -> None:
+def tell(tx: Transaction, answer: Json, known: dict[str, str]) -> None:
     """Add the name next to each agent's id in an answer; `known` has names that need no read."""
-    places: list[tuple[dict[str, Any], str]] = []
+    places: list[tuple[dict[str, Json], str]] = []
     _collect(answer, places, known)
     if not places:
         return
@@ -261,7 +260,7 @@ def tell(tx: Transaction, answer: Any, known: dict[str, str]) -> None:
             place[NAME_FIELDS[field]] = known[value]
 
 
-def _collect(value: Any, places: list[tuple[dict[str, Any], str]], known: dict[str, str]) -> None:
+def _collect(value: Json, places: list[tuple[dict[str, Json], str]], known: dict[str, str]) -> None:
     """The places in an answer that name an agent; names that are there already go into `known`."""
     if isinstance(value, dict):
         for field, inner in value.items():

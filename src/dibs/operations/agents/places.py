@@ -19,17 +19,16 @@ from dibs.operations.core.call import due, process_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
 
     from dibs.operations.agents.records import Credential, MachineOwner
     from dibs.operations.core.call import Call, Process
     from dibs.operations.core.declare import Operation
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 MAX_MACHINES = 16  # of one credential: containers that come and go
 
 
-def enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> None:
+def enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Json]) -> None:
     """Leave of what the caller says about processes what its credential can say."""
     assert call.credential is not None
     identifier, digest = call.credential

@@ -22,16 +22,72 @@ from dibs.stores.seam import COMMIT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Final
+    from typing import Literal, NotRequired, TypedDict
 
-    from dibs.operations.agents.answers import AgentState, AgentView, Breaker, Health
+    from dibs.operations.agents.answers import (
+        AgentsAnswer,
+        AgentState,
+        AgentView,
+        Breaker,
+        CurrentTask,
+        Health,
+        KillAnswer,
+        LeaveAnswer,
+        LossView,
+        OtherAgent,
+        OtherAgents,
+        ReviveAnswer,
+        Rival,
+        RoleView,
+        RulesView,
+        WhoamiAnswer,
+    )
+    from dibs.operations.agents.departures import Voided
     from dibs.operations.agents.records import Agent
     from dibs.operations.agents.requests import AgentsRequest, BootRequest, KillRequest, ReviveRequest
-    from dibs.operations.claims.answers import AlertShort
+    from dibs.operations.claims.answers import AlertShort, ClaimView
     from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core import paging
     from dibs.operations.core.call import Call, JobsLeft, Process
+    from dibs.operations.messages.answers import MessageView
     from dibs.stores.seam import Transaction
+
+    Change = Literal["new", "same", "changed"]
+
+    class Briefing(TypedDict):
+        """A part of the answer to a boot."""
+
+        held: list[ClaimView]
+        held_count: int
+        lost: list[LossView]
+        lost_count: int
+        others: OtherAgents
+        task: CurrentTask | None
+        messages: list[MessageView]
+        more_messages: bool
+        alerts: list[AlertShort]
+        files: NotRequired[dict[str, Change]]
+        rival: NotRequired[Rival]
+
+    class Boot(Briefing):
+        """The answer to a boot (`BootAnswer`) before the caller's machine adds the texts."""
+
+        agent: str
+        incarnation: int
+        role: RoleView | None
+        rules: RulesView | None
+
+    class UsageAsked(TypedDict):
+        """A part of the answer to `agents`."""
+
+        usage: NotRequired[bool]
+
+    class Assigned(TypedDict):
+        """A part of an agent's view."""
+
+        assigned: NotRequired[list[str]]
+
 
 MAX_CLAIMS_LISTED = 200  # in one briefing, which also has the total
 MAX_ALERTS_LISTED = 8  # in one briefing
@@ -44,7 +100,7 @@ RECENT_MS = 120_000  # twice the interval at which an agent's activity is record
 # --- boot
 
 
-def _boot(tx: Transaction, call: Call, request: BootRequest) -> dict[str, Any]:
+def _boot(tx: Transaction, call: Call, request: BootRequest) -> Boot:
     """Register the agent, compare its beliefs with the live record, and brief it."""
     files = request["files"]
     process = request["pid"] if request["pid"] is not None else call.client
@@ -64,7 +120,7 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> dict[str, Any]:
     if moved:
         _move(tx, call.agent, claims)
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
-    answer = {
+    answer: Boot = {
         "agent": call.agent,
         "incarnation": agent["incarnation"],
         "role": roles.told(call, agent),
@@ -123,9 +179,7 @@ def come_back(tx: Transaction, call: Call, agent: Agent) -> None:
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": call.client})
 
 
-def _briefing(
-    tx: Transaction, call: Call, claims: list[Claim], unended: int, believed: Sequence[str]
-) -> dict[str, Any]:
+def _briefing(tx: Transaction, call: Call, claims: list[Claim], unended: int, believed: Sequence[str]) -> Briefing:
     """What an agent is told at its start: what it holds, lost and has to do, and what others told it."""
     lost, more_lost = beliefs.losses(tx, call, claims)
     held = [views.held(tx, claim) for claim in claims[:MAX_CLAIMS_LISTED]]
@@ -165,7 +219,7 @@ def _take_on_type(tx: Transaction, agent: Agent, was: str) -> None:
         broadcasts.take_on_type(tx, agent, was)
 
 
-def _change(before: str | None, now: str) -> str:
+def _change(before: str | None, now: str) -> Change:
     """A file of the briefing: is it new to the agent, or changed since it was last told?"""
     return "new" if before is None else "same" if before == now else "changed"
 
@@ -178,7 +232,7 @@ def _live(tx: Transaction, call: Call) -> tuple[list[Claim], int]:
     claims = claim_records.claims_of(tx, call.agent)
     live = [claim for claim in claims if claim["until"] > tx.now]
     over = [claim for claim in claims if claim["until"] <= tx.now]
-    freed: list[Any] = []
+    freed: list[Resource] = []
     for claim in over[: long_jobs.RECORDS_PER_STEP]:
         endings.expire(tx, claim)
         freed += claim["resources"]
@@ -186,7 +240,7 @@ def _live(tx: Transaction, call: Call) -> tuple[list[Claim], int]:
     return live, max(0, len(over) - long_jobs.RECORDS_PER_STEP)
 
 
-def _others(tx: Transaction, call: Call) -> dict[str, Any]:
+def _others(tx: Transaction, call: Call) -> OtherAgents:
     """The other agents at work, on what, and for how much longer; a few of them, and how many more there are."""
     by_agent: dict[str, list[Claim]] = {}
     for claim in claim_records.all_claims(tx, MAX_CLAIMS_READ)[0]:
@@ -196,7 +250,7 @@ def _others(tx: Transaction, call: Call) -> dict[str, Any]:
     dead = {
         claim["agent"] for claim in endings.gone(tx, call, [claim for agent in chosen for claim in by_agent[agent]])
     }
-    shown = []
+    shown: list[OtherAgent] = []
     for agent in chosen:
         if agent not in dead:
             latest = max(by_agent[agent], key=lambda claim: claim["until"])
@@ -209,12 +263,12 @@ def _others(tx: Transaction, call: Call) -> dict[str, Any]:
 # --- leave
 
 
-def _leave(tx: Transaction, call: Call) -> dict[str, Any] | JobsLeft:
+def _leave(tx: Transaction, call: Call) -> LeaveAnswer | JobsLeft:
     """The agent ends. A subagent's claims pass to its parent; any other agent's are released."""
     parent = call.agent.rpartition("/")[0]
     heir = get_agent(tx, parent) if parent else None
     tied = heir is not None and heir["process"] is not None
-    given, jobs = departures.begin(tx, call.agent, call.agent, departures.LEFT, to=parent, tied=tied)
+    job, jobs = departures.begin(tx, call.agent, call.agent, departures.LEFT, to=parent, tied=tied)
     if parent:
         from dibs.operations.messages import subscriptions
 
@@ -224,7 +278,11 @@ def _leave(tx: Transaction, call: Call) -> dict[str, Any] | JobsLeft:
     _parts(tx, agent)
     put_agent(tx, agent)
     tx.append("agent.left", call.agent, call.agent, {})
-    return with_jobs({**given, "to": parent or None}, jobs)
+    left = departures.left(job)
+    answer: LeaveAnswer = {
+        "released": left["released"], "passed": left["passed"], "count": left["count"], "to": parent or None,
+    }  # fmt: skip
+    return with_jobs(answer, jobs)
 
 
 def _parts(tx: Transaction, agent: Agent) -> None:
@@ -235,9 +293,9 @@ def _parts(tx: Transaction, agent: Agent) -> None:
         broadcasts.parts(tx, agent, agent["type"])
 
 
-def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
+def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Resource]:
     """Remove an agent from every queue; returns the resources whose waiters may move up."""
-    freed: list[Any] = []
+    freed: list[Resource] = []
     for waiter in claim_records.waiters_of(tx, agent):
         endings.drop_waiter(tx, waiter, why)
         freed += waiter["resources"]
@@ -250,7 +308,7 @@ def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
 # --- kill and revive
 
 
-def _kill(tx: Transaction, call: Call, request: KillRequest) -> dict[str, Any] | JobsLeft:
+def _kill(tx: Transaction, call: Call, request: KillRequest) -> KillAnswer | JobsLeft:
     """Void everything that an agent and its subagents hold, and refuse all their calls until revived."""
     agent, why = request["agent"], request["why"]
     if not why:
@@ -258,8 +316,9 @@ def _kill(tx: Transaction, call: Call, request: KillRequest) -> dict[str, Any] |
     if agent == "all":
         from dibs.operations.agents import kill_all
 
-        stopped, jobs = kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
-        return with_jobs({**stopped, "agents": [shown(tx, call, record) for record in stopped["agents"]]}, jobs)
+        agents, voided, jobs = kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
+        views = [shown(tx, call, record) for record in agents[: kill_all.MAX_SHOWN]]
+        return with_jobs(_kill_answer(views, len(agents), voided), jobs)
     check_agent_id(agent)
     target = _known(tx, agent)
     if agent == call.agent:
@@ -268,8 +327,12 @@ def _kill(tx: Transaction, call: Call, request: KillRequest) -> dict[str, Any] |
     target["killed"] = {"by": call.agent, "why": why, "at": tx.now}
     _killed(tx, call, target, why)
     view = shown(tx, call, target)
-    voided, jobs = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
-    return with_jobs({"agents": [view], "killed": 1, **voided, "running": []}, jobs)
+    job, jobs = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
+    return with_jobs(_kill_answer([view], 1, departures.voided(job)), jobs)
+
+
+def _kill_answer(agents: list[AgentView], killed: int, voided: Voided) -> KillAnswer:
+    return {"agents": agents, "killed": killed, **voided, "running": []}
 
 
 def _killed(tx: Transaction, call: Call, target: Agent, why: str) -> None:
@@ -286,13 +349,14 @@ def _asks(tx: Transaction, call: Call, request: KillRequest | ReviveRequest) -> 
     return "orchestrator", [parent] if parent else []
 
 
-def _revive(tx: Transaction, call: Call, request: ReviveRequest) -> dict[str, Any]:
+def _revive(tx: Transaction, call: Call, request: ReviveRequest) -> ReviveAnswer:
     """Let a killed agent act again, or all that `kill all` stopped. They get no claim back."""
     if request["agent"] == "all":
         from dibs.operations.agents import kill_all
 
         revived = kill_all.revive(tx, lambda target: _revived(tx, call, target))
-        return {**revived, "agents": [shown(tx, call, record) for record in revived["agents"]]}
+        views = [shown(tx, call, record) for record in revived[: kill_all.MAX_SHOWN]]
+        return {"agents": views, "revived": len(revived)}
     check_agent_id(request["agent"])
     target = _known(tx, request["agent"])
     if not target["killed"]:
@@ -319,11 +383,11 @@ def _known(tx: Transaction, agent: str) -> Agent:
 
 # --- who is there
 
-LEFT: Final = "left"
+LEFT: Literal["left"] = "left"
 STATES = ("alive", "gone", "unknown", LEFT, "killed")  # unknown: its process cannot be seen from here
 
 
-def _agents(tx: Transaction, call: Call, request: AgentsRequest) -> dict[str, Any]:
+def _agents(tx: Transaction, call: Call, request: AgentsRequest) -> AgentsAnswer:
     from dibs.operations.core import paging
 
     type_, state = request["type"], request["state"]
@@ -334,11 +398,12 @@ def _agents(tx: Transaction, call: Call, request: AgentsRequest) -> dict[str, An
     limit = paging.check_limit(request["limit"])
     page = listed(tx, call, limit, request["after"], all=request["all"] or state == LEFT, fits=fits)
     at_work = _at_work(tx, page.records)
-    listing = [
+    listing: list[AgentView] = [
         {**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], []), **_assigned(tx, agent)}
         for agent in page.records
     ]
-    return {"agents": listing, **({"usage": True} if request["usage"] else {}), **page.answer()}
+    asked: UsageAsked = {"usage": True} if request["usage"] else {}
+    return {"agents": listing, **asked, **page.answer()}
 
 
 def listed(
@@ -381,7 +446,7 @@ def is_listed(agent: Agent) -> bool:
     return not agent["left"] or bool(agent["killed"])
 
 
-def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
+def _whoami(tx: Transaction, call: Call) -> WhoamiAnswer:
     """Who dibs takes the caller for, and why. Read-only: asking registers nobody."""
     if not call.agent:
         speech.name_caller(tx, call)
@@ -412,7 +477,7 @@ def _at_work(tx: Transaction, agents: list[Agent]) -> dict[str, list[str]]:
     return tasks
 
 
-def _assigned(tx: Transaction, agent: Agent) -> dict[str, list[str]]:
+def _assigned(tx: Transaction, agent: Agent) -> Assigned:
     """The tasks that wait for this agent to take them, if its record says that there may be some."""
     if agent.get("assigned", 0) <= tx.now:
         return {}

@@ -7,11 +7,13 @@ from dibs.stores.seam import prefix_range
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any, Literal, NotRequired, TypedDict
+    from typing import Literal, NotRequired, TypedDict
 
-    from dibs.stores.seam import Range, Transaction
+    from dibs.stores.seam import Json, Range, Transaction
 
-    Process = list[Any]  # host, boot, process id, start time; for a process elsewhere also its namespace
+    Process = list[Json]  # host, boot, process id, start time; for a process elsewhere also its namespace
+
+    CredentialKind = Literal["agent", "person", "machine"]
 
     class Kill(TypedDict):
         """That an agent was killed: each of its calls is refused."""
@@ -72,7 +74,7 @@ if TYPE_CHECKING:
         """A credential for callers from afar. Its secret is not stored."""
 
         id: str
-        kind: str  # whom it is for: an agent, a machine, a person
+        kind: CredentialKind  # whom it is for
         who: str
         role: str  # the highest rank that it gives
         hash: str  # of the secret
@@ -87,7 +89,7 @@ if TYPE_CHECKING:
         """Which credential's word counts for the processes of a machine."""
 
         credential: str  # its id
-        kind: str  # as in the credential
+        kind: CredentialKind
         who: str
 
 

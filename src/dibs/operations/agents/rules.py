@@ -10,14 +10,13 @@ from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.operations.agents.answers import RulesAnswer, ScratchAnswer
     from dibs.operations.agents.requests import RulesRequest
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 
-def _rules(tx: Transaction, call: Call, request: RulesRequest) -> dict[str, Any]:
+def _rules(tx: Transaction, call: Call, request: RulesRequest) -> RulesAnswer:
     """The present version, and the one that the caller was shown; `ack` records that it knows the present one."""
     agent = get_agent(tx, call.agent)
     if agent is None and request["ack"]:  # a question alone does not register the caller
@@ -31,7 +30,7 @@ def _rules(tx: Transaction, call: Call, request: RulesRequest) -> dict[str, Any]
     return {"digest": call.rules, "acknowledged": known, "current": known == call.rules}
 
 
-def _scratch(tx: Transaction, call: Call) -> dict[str, Any]:
+def _scratch(tx: Transaction, call: Call) -> ScratchAnswer:
     """The caller's scratch folder, relative to the workspace's root."""
     return {"agent": call.agent, "scratch": roles.scratch_of(call.agent)}
 

@@ -15,9 +15,8 @@ from dibs.operations.core.declare import ANYWHERE, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.operations.agents.records import Agent
+    from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
@@ -28,7 +27,7 @@ def mark(tx: Transaction, agent: Agent) -> None:
         tx.wake(stop_mark_of(known))
 
 
-def _stopped(tx: Transaction, call: Call) -> Any:
+def _stopped(tx: Transaction, call: Call) -> NoAnswer | Killed:
     """The refusal of a killed agent, or of one below it. It leaves no event: a loop would fill the log."""
     for ancestor in lineage_of(call.agent):
         record = get_agent(tx, names.found(tx, ancestor))

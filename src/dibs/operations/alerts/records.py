@@ -13,7 +13,7 @@ from dibs.stores.seam import prefix_range
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Generic, NotRequired, TypedDict, TypeVar
+    from typing import Generic, NotRequired, TypedDict, TypeVar
 
     from typing_extensions import ReadOnly, TypeIs
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.resources import Resource
     from dibs.stores.seam import Json, Transaction
 
-    Evidence = list[Any]  # the number of a commit, and the subject of the event in it that shows the cause
+    Evidence = list[Json]  # the number of a commit, and the subject of the event in it that shows the cause
 
     # --- facts: of a suspicion, and of the alert that it becomes
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
         held: Sequence[Resource]  # released
         kept: NotRequired[Sequence[Resource]]  # held until the deadline: not tied to the process
-        left: NotRequired[list[list[Any]]]  # the claims on these: token, names
+        left: NotRequired[list[list[Json]]]  # the claims on these: token, names
 
     class DeadFacts(ProcessFacts):
         """Of the alert about a dead agent."""

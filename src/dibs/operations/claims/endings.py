@@ -14,13 +14,27 @@ from dibs.operations.core.call import FOLLOW_UPS, TOKEN, iso, related
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any, Literal
+    from typing import Literal, TypedDict, Unpack
 
     from dibs.operations.claims.answers import ClaimAnswer
     from dibs.operations.claims.records import Claim, Interest, Loss, Stored, Waiter, Want
     from dibs.operations.claims.resources import Mode, Resource
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
+
+    class TakenBy(TypedDict, total=False):
+        """Who took a claim away, and why."""
+
+        by: str
+        reason: str
+
+    class ReleaseFacts(TypedDict, total=False):
+        """What the event of a release says besides; what is empty is left out."""
+
+        to: str  # the new holder
+        commit: str
+        request: list[str] | None  # operation and request id
+
 
 # after its last poll, while a waiter counts as present; also the time in which it must pick up a hand-over
 WAITER_LEASE_MS = 15_000
@@ -33,7 +47,7 @@ BY_TASK = "task"  # the `by` of a claim that belongs to a task: its end changes 
 LOSS_LIFE_MS = 7 * 86_400_000  # an agent that did not boot within a week will not ask any more
 
 
-def end(tx: Transaction, claim: Claim, why: str, **data: Any) -> None:
+def end(tx: Transaction, claim: Claim, why: str, **data: Unpack[TakenBy]) -> None:
     """Take a claim from its holder, which is told at its next boot."""
     records.remove(tx, claim)
     tx.append("claim.ended", claim["agent"], claim["claim"], {"why": why, "until": claim["until"], **data})
@@ -59,7 +73,9 @@ def expire(tx: Transaction, claim: Claim) -> None:
         )  # fmt: skip
 
 
-def give_back(tx: Transaction, claim: Claim, released: Sequence[Resource], why: str, **data: Any) -> list[Resource]:
+def give_back(
+    tx: Transaction, claim: Claim, released: Sequence[Resource], why: str, **data: Unpack[ReleaseFacts]
+) -> list[Resource]:
     """Release some or all resources of a claim for its holder; returns what is still held."""
     left = [resource for resource in claim["resources"] if resource not in released]
     if all(map(resources.is_alias, left)):  # an alias does not stay without its file
@@ -69,7 +85,7 @@ def give_back(tx: Transaction, claim: Claim, released: Sequence[Resource], why: 
         records.put(tx, claim, released)
     else:
         records.remove(tx, claim)
-    event = {"resources": list(released), "left": left, "why": why}
+    event: dict[str, object] = {"resources": list(released), "left": left, "why": why}
     event.update({key: value for key, value in data.items() if value})
     tx.append("claim.released", claim["agent"], claim["claim"], event)
     if claim["by"] == BY_TASK and why in {"released", "left"}:  # not by the task's own end

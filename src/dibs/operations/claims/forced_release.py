@@ -24,7 +24,7 @@ from dibs.operations.messages import mailbox
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.operations.claims.answers import ForcedHolder, KeptContent, ReleaseAnswer
     from dibs.operations.claims.records import Claim
@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
+
+    class HeldAnswer(TypedDict):
+        """Of `held`."""
+
+        claims: list[list[str | Sequence[Resource]]]  # of each its id, working tree and resources
+
 
 FORCED = "forced"  # the `why` of such a claim's end, and of a kept content
 
@@ -92,7 +98,7 @@ def _keep(tx: Transaction, call: Call, claim: Claim, tree: str, path: str, blob:
     return {"id": identifier, "path": path, "tree": tree, "blob": blob}
 
 
-def _held(tx: Transaction, call: Call, request: HeldRequest) -> dict[str, Any]:
+def _held(tx: Transaction, call: Call, request: HeldRequest) -> HeldAnswer:
     """The claims that a forced release would void: the door saves their files first."""
     claims = _in_the_way(tx, request["resources"])
     return {"claims": [[claim["claim"], claim["tree"], claim["resources"]] for claim in claims]}

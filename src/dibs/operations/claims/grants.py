@@ -23,9 +23,9 @@ from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.operations.claims.answers import BlockerView, ClaimAnswer
+    from dibs.operations.claims.events import ClaimRenewed
     from dibs.operations.claims.records import Claim, ClaimTerms, Interest, Stored, Waiter
     from dibs.operations.claims.requests import ClaimRequest
     from dibs.operations.core.call import Call
@@ -374,7 +374,7 @@ def _refresh(tx: Transaction, call: Call, claim: Claim, terms: ClaimTerms, overl
         claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
     claim["until"], claim["renewed"] = max(least, min(tx.now + claim["ttl"], claim["life"])), tx.now
     records.put(tx, claim)
-    event: dict[str, Any] = {"until": claim["until"]}
+    event: ClaimRenewed = {"until": claim["until"]}
     if not renewed and terms["request"]:
         event["request"] = terms["request"]
     tx.append("claim.renewed", call.agent, claim["claim"], event)
@@ -457,7 +457,7 @@ def _refuse(tx: Transaction, terms: ClaimTerms, in_the_way: Sequence[Claim | Wai
     return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted, **mode)
 
 
-def _refusal_data(terms: ClaimTerms, code: str, blockers: list[BlockerView]) -> dict[str, Any]:
+def _refusal_data(terms: ClaimTerms, code: str, blockers: list[BlockerView]) -> dict[str, object]:
     return {
         "code": code, "resources": terms["resources"], "mode": terms["mode"], "tree": terms["tree"],
         "blockers": blockers,

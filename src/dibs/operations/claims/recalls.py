@@ -12,14 +12,19 @@ from dibs.operations.core.declare import ANYWHERE, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.operations.claims.requests import RecallRequest
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
+    class RecallAnswer(TypedDict):
+        """Of `recall`."""
 
-def _recall(tx: Transaction, call: Call, request: RecallRequest) -> dict[str, Any]:
+        recalled: bool  # not if a later request came through the connection already
+
+
+def _recall(tx: Transaction, call: Call, request: RecallRequest) -> RecallAnswer:
     """Release the place or claim that this request got. A claim that the agent had before it keeps."""
     known, late = exchanges.close(tx, request["connection"], request["number"])
     if late:

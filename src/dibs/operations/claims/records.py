@@ -22,13 +22,13 @@ from dibs.stores.seam import AFTER_KEY, prefix_range, walk
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, NotRequired, TypedDict
+    from typing import NotRequired, TypedDict
 
     from typing_extensions import TypeIs
 
     from dibs.operations.claims.resources import Mode, Resource
     from dibs.operations.tasks.records import Task
-    from dibs.stores.seam import Range, Transaction
+    from dibs.stores.seam import Json, Range, Transaction
 
     class Want(TypedDict):
         """What an agent holds or asks for: enough to tell whether two of them are in each other's way."""
@@ -378,7 +378,7 @@ def new_claim(
 def new_waiter(tx: Transaction, terms: ClaimTerms, *, ticket: int, since: int, alert_at: int, expected: int) -> Waiter:
     """A place in the queue for a request, not written yet. It is present from the first poll on."""
     turn = {"ticket": ticket, "since": since, "until": since, "alert_at": alert_at, "expected": expected}
-    waiter: Any = {**terms, "waiter": f"w{tx.id()}", **turn}
+    waiter: Json = {**terms, "waiter": f"w{tx.id()}", **turn}
     typed: Waiter = waiter
     return typed
 
@@ -422,7 +422,7 @@ def put_loss(tx: Transaction, loss: Loss) -> None:
 
 def whole(tx: Transaction, rows: Sequence[Stored | PointerRow]) -> list[Stored]:
     """The records that these rows have or point to, each once and in their order."""
-    known: dict[str, Any] = {id_of(row): row for row in rows if FIRST not in row}
+    known: dict[str, Json] = {id_of(row): row for row in rows if FIRST not in row}
     away = {id_of(row): _key_of_first(row) for row in rows if id_of(row) not in known}
     if away:
         records = tx.get_many(list(away.values()))
@@ -430,7 +430,7 @@ def whole(tx: Transaction, rows: Sequence[Stored | PointerRow]) -> list[Stored]:
     return [known[identifier] for identifier in dict.fromkeys(map(id_of, rows))]
 
 
-def _key_of_first(row: Any) -> str:
+def _key_of_first(row: Json) -> str:
     return key_of(row[FIRST], _suffix(kind_of(row), row["agent"], id_of(row)))
 
 
@@ -490,9 +490,9 @@ def interests_of(tx: Transaction, agent: str, limit: int = MAX_RECORDS) -> list[
     return _pages(tx, index_entry(INTEREST, agent), limit)
 
 
-def _pages(tx: Transaction, prefix: str, limit: int) -> list[Any]:
+def _pages(tx: Transaction, prefix: str, limit: int) -> list[Json]:
     """The records whose entry in the first index begins so, in whole pages until there are `limit`."""
-    records: list[Any] = []
+    records: list[Json] = []
     after = ""
     while True:
         page = tx.scan(1, prefix, ROWS_PER_TRIP, after)
@@ -517,8 +517,8 @@ def all_interests(tx: Transaction, limit: int) -> tuple[list[Interest], bool]:
     return _up_to(tx, INTEREST, limit)
 
 
-def _up_to(tx: Transaction, kind: str, limit: int) -> tuple[list[Any], bool]:
-    records: list[Any] = []
+def _up_to(tx: Transaction, kind: str, limit: int) -> tuple[list[Json], bool]:
+    records: list[Json] = []
     after = ""
     while True:
         page = tx.scan(1, index_prefix(kind), min(ROWS_PER_TRIP, limit - len(records)), after)

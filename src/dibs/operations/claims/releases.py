@@ -17,7 +17,6 @@ from dibs.stores.seam import prefix_range
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.errors import DibsError
     from dibs.operations.claims.answers import GrantView, ReleaseAnswer, RenewAnswer
@@ -176,9 +175,7 @@ def _live_holder(tx: Transaction, wanted: Resource) -> Claim | None:
 # --- release
 
 
-def _release(
-    tx: Transaction, call: Call, request: ReleaseRequest
-) -> ReleaseAnswer | dict[str, Any] | JobsLeft | DibsError:
+def _release(tx: Transaction, call: Call, request: ReleaseRequest) -> ReleaseAnswer | JobsLeft | DibsError:
     """Release claims, or hand them over; the next waiters are served in the same transaction."""
     named, commit = request["resources"], request["commit"]
     if request["force"]:
@@ -188,8 +185,10 @@ def _release(
     if request["all"] and not request["to"] and not request["token"]:
         from dibs.operations.agents import departures
 
-        how = {"commit": commit, "request": key}
-        return with_jobs(*departures.begin(tx, call.agent, call.agent, departures.RELEASED, family=True, **how))
+        job, jobs = departures.begin(
+            tx, call.agent, call.agent, departures.RELEASED, family=True, commit=commit, request=key
+        )
+        return with_jobs(departures.released(job), jobs)
     near = tx.fetch(_near(call, named), PREFETCH_ROWS)
     chosen = _held_by(tx, call, named, near, request["token"])
     if not isinstance(chosen, list):

@@ -14,7 +14,7 @@ from dibs.errors import Invalid
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any, Literal
+    from typing import Literal
 
     Mode = Literal["write", "read", "watch"]
     Resource = Sequence[str]  # kind and text, as it is stored; in a request the alias may follow
@@ -183,6 +183,6 @@ def _below(path: str, above: str) -> bool:
     return not above or path.startswith(above + "/")
 
 
-def order_of(resource: Resource) -> tuple[Any, ...]:
+def order_of(resource: Resource) -> tuple[bool, str]:
     """The place of a resource in the global order that `ordering = "enforce"` holds claims to."""
     return (resource[0] in {"name", "inode"}, resource[1])

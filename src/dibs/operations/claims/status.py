@@ -13,23 +13,31 @@ from dibs.operations.tasks.records import in_state, with_defaults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Callable, Sequence
+    from typing import NotRequired, TypedDict
 
     from dibs.operations.alerts.records import Alert, Facts
+    from dibs.operations.claims.answers import StatusAnswer, Undelivered, WaitedForView, WaiterView
     from dibs.operations.claims.records import Claim, Stored, Waiter
     from dibs.operations.claims.requests import StatusRequest
     from dibs.operations.claims.resources import Resource
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
     from dibs.operations.tasks.records import Task
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
+
+    class Attention(TypedDict):
+        """The part of the answer that is seldom there."""
+
+        undelivered: NotRequired[list[Undelivered]]
+        warnings: NotRequired[list[str]]  # the caller's machine adds them
+
 
 PARTS = ("claims", "waiting", "agents", "tasks")
 MAX_HOLDERS = 4  # shown for each waiter
 MAX_ALERTS = 20  # the most severe; `alerts` has all
 
 
-def _status(tx: Transaction, call: Call, request: StatusRequest) -> dict[str, Any]:
+def _status(tx: Transaction, call: Call, request: StatusRequest) -> StatusAnswer:
     """What is live now. An expired claim, or one of a dead process, has no holder and is left out.
 
     `limit` applies to each of the four parts; one cursor continues all of them.
@@ -37,7 +45,7 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> dict[str, An
     count = paging.check_limit(request["limit"])
     from_ = paging.several(request["after"], PARTS)
 
-    def page(name: str, read: Any) -> paging.Page | None:
+    def page(name: str, read: Callable[[str], paging.Page]) -> paging.Page | None:
         cursor = from_[name]
         return None if cursor is None else read(cursor)
 
@@ -50,7 +58,7 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> dict[str, An
     def present(rows: list[tuple[str, Waiter]]) -> list[tuple[str, Waiter]]:
         return [row for row in rows if row[1]["until"] > tx.now]
 
-    def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Task]]:
+    def at_work(rows: list[tuple[str, Json]]) -> list[tuple[str, Task]]:
         tasks = [(place, with_defaults(task)) for place, task in rows]
         return [row for row in tasks if holders.live_claim(tx, row[1]) is not None]
 
@@ -88,9 +96,9 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> dict[str, An
     }
 
 
-def _undelivered(alerts: Sequence[Alert[Facts]]) -> dict[str, Any]:
+def _undelivered(alerts: Sequence[Alert[Facts]]) -> Attention:
     """The alerts whose last delivery failed, and why; nothing where there is none."""
-    shown = [
+    shown: Json = [
         {"id": alert["alert"], "kind": alert["kind"], **alert_views.delivery_of(alert["delivery"])}
         for alert in alerts
         if alert["delivery"] and alert["delivery"]["why"]
@@ -106,7 +114,7 @@ def _by_id(stored: Sequence[Stored]) -> list[Stored]:
     return sorted(stored, key=records.id_of)
 
 
-def _waits(tx: Transaction, waiter: Waiter) -> dict[str, Any]:
+def _waits(tx: Transaction, waiter: Waiter) -> WaiterView:
     return {
         "agent": waiter["agent"],
         "resources": resources.shown(waiter["resources"]),
@@ -129,7 +137,7 @@ def _in_the_way(tx: Transaction, waiter: Waiter) -> list[Claim]:
     return claims
 
 
-def _holds(tx: Transaction, claim: Claim, waiter: Waiter) -> dict[str, Any]:
+def _holds(tx: Transaction, claim: Claim, waiter: Waiter) -> WaitedForView:
     overlap = resources.any_overlap(claim["resources"], waiter["resources"])
     return {
         "agent": claim["agent"],

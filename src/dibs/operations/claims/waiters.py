@@ -17,11 +17,11 @@ from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_WAITS_PER_AGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.errors import DibsError
     from dibs.operations.claims.records import Claim, ClaimTerms, Interest, InterestRequest, Waiter
     from dibs.operations.claims.requests import WithdrawRequest
+    from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Json, Transaction
 
@@ -146,13 +146,13 @@ def suspect(tx: Transaction, record: Claim | Waiter) -> None:
     )  # fmt: skip
 
 
-def withdraw(tx: Transaction, call: Call, request: WithdrawRequest) -> dict[str, Any]:
+def withdraw(tx: Transaction, call: Call, request: WithdrawRequest) -> NoAnswer:
     """An interrupted call leaves nothing: neither its place, nor claims whose grant its caller never heard of.
 
     A granted upgrade stays: it replaced a claim that the agent knows of and must not lose.
     """
     waiter = request["waiter"]
-    freed: list[Any] = []
+    freed: list[Resource] = []
     if waiter:
         FOLLOW_UPS.task_wait_ended(tx, call.agent, waiter)
     for place in records.waiters_of(tx, call.agent, limit=MAX_WAITS_PER_AGENT):

@@ -35,6 +35,10 @@ class WaitingAnswer(TypedDict):
     blockers: NotRequired[list[BlockerView]]
 
 
+class NoAnswer(TypedDict):
+    """Of an operation that has nothing to tell. No caller sees it."""
+
+
 _For = TypedDict("_For", {"for": NotRequired[str]})
 
 

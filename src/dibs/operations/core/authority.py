@@ -31,9 +31,9 @@ from dibs.operations.core.declare import AGENT, ANYWHERE, ORCHESTRATOR, PERSON, 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.core.requests import MayRequest
     from dibs.stores.seam import Transaction
@@ -141,7 +141,7 @@ def _rank_known(call: Call, agent: Agent) -> str:
     return PERSON if agent.get("kind") == PERSON else AGENT
 
 
-def _may(tx: Transaction, call: Call, request: MayRequest) -> dict[str, Any]:
+def _may(tx: Transaction, call: Call, request: MayRequest) -> NoAnswer:
     """For doors whose command is no operation."""
     if not call.agent:
         from dibs.operations.agents.speech import name_caller

@@ -12,7 +12,7 @@ from dibs.stores.seam import COMMIT, Envelope
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, TypedDict, TypeVar
+    from typing import TypedDict, TypeVar
 
     from dibs.operations.claims.records import Claim
     from dibs.operations.claims.resources import Resource
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.records import Job
     from dibs.stores.seam import Json, Transaction
 
-    Record = dict[str, Any]
-    Answer = dict[str, Any]  # of an operation, whose declaration names its TypedDict
-    Process = list[Any]
+    Answer = dict[str, Json]  # of any operation: its declaration names the TypedDict
+    Process = list[Json]
     A = TypeVar("A")  # the type of an answer
 
     class Command(TypedDict):
@@ -255,7 +254,7 @@ class Call:
             False  # set on the way in: the call comes from the agent's current process, and claims end with it
         )
         # the last transaction's outcome, for a caller that was interrupted before it got the answer
-        self.decided: Any = None
+        self.decided: Json = None
         self.waiter = ""  # its place in a queue, once an outcome has named it
         self.jobs: list[Job] = []  # set on the way: the jobs that are going, where tasks are looked for
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here

@@ -16,10 +16,10 @@ from dibs.stores.seam import COMMIT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Literal
+    from typing import Literal
 
     from dibs.errors import DibsError
-    from dibs.stores.seam import Key, Range
+    from dibs.stores.seam import Json, Key, Range
 
     Ahead = tuple[Sequence[Key], Sequence[Range]]
     # Steps that a session takes around an operation; client/steps.py and audit/build.py have their functions.
@@ -103,7 +103,7 @@ class Field:
         kind: str,
         help: str,
         *,
-        default: Any = None,
+        default: Json = None,
         required: bool = False,
         positional: bool = False,
         choices: tuple[str, ...] = (),
@@ -137,7 +137,7 @@ class Field:
         """Does its value depend on the caller's machine: its files, its processes, its repository?"""
         return self.kind in LOCAL or bool(self.env)
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Json) -> Json:
         """The value, if it is of this field's kind and within its limits; else Invalid with the field's name.
 
         The value stays as it is; only `raw` texts lose what no store can keep.
@@ -169,7 +169,7 @@ class Field:
             self._check_bounds(value)
         return value
 
-    def _checked_texts(self, value: Any) -> Any:
+    def _checked_texts(self, value: Json) -> Json:
         """A machine's text or texts, in a form that a store can keep, if they are not too long."""
         if self.kind == "raws":
             return [_plain(one) for one in value]
@@ -205,7 +205,7 @@ class Field:
             text = f"{text}, not {value}"
         raise Invalid(f"{self.name}: {text}", field=self.name)
 
-    def refusal(self, value: Any, what: str = "") -> Invalid:
+    def refusal(self, value: Json, what: str = "") -> Invalid:
         """The error for a value that this field does not take."""
         if isinstance(value, (str, int, float, type(None))):
             shown = ascii(value)
@@ -227,64 +227,64 @@ def has_controls(text: str) -> bool:
     return any((letter < " " and letter not in "\n\t") or letter == "\x7f" for letter in text)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Json) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -MAX_INTEGER <= value < MAX_INTEGER
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: Json) -> bool:
     return _is_number(value) and value >= 0
 
 
-def _is_words(value: Any) -> bool:
+def _is_words(value: Json) -> bool:
     return isinstance(value, (list, tuple)) and all(map(is_text, value))
 
 
-def _is_resource(value: Any) -> bool:
+def _is_resource(value: Json) -> bool:
     return isinstance(value, Canonical) and 2 <= len(value) <= 3 and all(map(is_text, value))  # noqa: PLR2004 - an alias
 
 
-def _is_resources(value: Any) -> bool:
+def _is_resources(value: Json) -> bool:
     return isinstance(value, (list, tuple)) and all(map(_is_resource, value))
 
 
-def _is_raw(value: Any) -> bool:
+def _is_raw(value: Json) -> bool:
     return isinstance(value, str)
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: Json) -> bool:
     return isinstance(value, (list, tuple))
 
 
-def _is_raws(value: Any) -> bool:
+def _is_raws(value: Json) -> bool:
     return _is_list(value) and all(map(_is_raw, value))
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: Json) -> bool:
     return isinstance(value, dict)
 
 
-def _is_channel(value: Any) -> bool:
+def _is_channel(value: Json) -> bool:
     if not _is_raw(value) or len(value) > MAX_CHANNEL:
         return False
     plain = value.replace("-", "")
     return not value or (plain.isascii() and plain.isalnum())
 
 
-def _is_ref(value: Any) -> bool:
+def _is_ref(value: Json) -> bool:
     if not _is_raw(value) or len(value) > MAX_REF or value.startswith("-"):  # a command would take it for an option
         return False
     return value.split() in ([], [value]) and not has_controls(value)
 
 
-def _is_texts(value: Any) -> bool:
+def _is_texts(value: Json) -> bool:
     return isinstance(value, dict) and _is_words([*value, *value.values()])
 
 
-def _is_amount(value: Any) -> bool:
+def _is_amount(value: Json) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < MAX_INTEGER
 
 
-def _is_process(value: Any) -> bool:
+def _is_process(value: Json) -> bool:
     """Machine, boot, namespace, pid and start time: together they identify a process."""
     return (
         isinstance(value, list)
@@ -294,13 +294,13 @@ def _is_process(value: Any) -> bool:
     )
 
 
-def _is_anything(_: Any) -> bool:
+def _is_anything(_: object) -> bool:
     return True  # json_values.py looks at plain values
 
 
 _OF_MACHINES = frozenset(("raw", "raws", "ref", "texts", "tree"))
 _LONGEST = {"text": MAX_TEXT, "words": MAX_TEXT, "json": MAX_JSON_CHARS}
-_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+_KINDS: dict[str, tuple[Callable[[Json], bool], str]] = {
     "text": (is_text, "a text in Unicode"),
     "agent": (is_text, "an agent's id or name"),
     "resource": (_is_resource, "a path, a glob or a name such as db:migrations"),
@@ -390,7 +390,7 @@ class Operation:
     def __init__(
         self,
         name: str,
-        body: Callable[..., Any],
+        body: Callable[..., Json],
         help: str,
         *,
         fields: tuple[Field, ...] = (),
@@ -444,7 +444,7 @@ class Operation:
         self.is_query = is_query  # a `Query`: its body gets the session
         self.sent_by = sent_by if sent_by is not None else ANYWHERE if group else NEAR
         self._by_name: dict[str, Field] | None = None
-        self._defaults: dict[str, Any] | None = None
+        self._defaults: dict[str, Json] | None = None
         self._unsaid: frozenset[str] | None = None
 
     # Computed at first use: a hook loads declarations that it does not use, a server uses them at each call.
@@ -457,7 +457,7 @@ class Operation:
         return self._by_name
 
     @property
-    def defaults(self) -> dict[str, Any]:
+    def defaults(self) -> dict[str, Json]:
         """The values of the fields that a request leaves out; a new dict."""
         if self._defaults is None:
             self._defaults = {field.name: field.default for field in self.fields if not field.required}
@@ -479,9 +479,9 @@ class Operation:
             common += [Forbidden] if self.rank else []
         return tuple(dict.fromkeys([*self.own_errors, *common]))
 
-    def checked(self, given: dict[str, Any]) -> Any:
+    def checked(self, given: dict[str, Json]) -> Json:
         """The request that the body gets: each value checked by its field, and the defaults of the others."""
-        found: dict[str, Any] = {}
+        found: dict[str, Json] = {}
         left = len(given)
         for field in self.fields:
             name = field.name
@@ -502,13 +502,13 @@ class Operation:
             raise self.no_field(name)
         return found
 
-    def request(self, **given: Any) -> Any:
+    def request(self, **given: Json) -> Json:
         """A whole request from within operations, of values that need no check: these, and the defaults."""
         request = {**self.defaults, **given}
         assert len(request) == len(self.fields), f"{self.name}: {sorted(given)}"
         return request
 
-    def unsendable(self, sender: str, fields: dict[str, Any]) -> str:
+    def unsendable(self, sender: str, fields: dict[str, Json]) -> str:
         """What of a request this sender may not send: the operation's name, or a field's; "" for nothing."""
         if sender not in self.sent_by:
             return self.name

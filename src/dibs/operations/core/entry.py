@@ -28,14 +28,22 @@ from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
 
     from dibs.operations.agents.records import Agent
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call, Record
-    from dibs.operations.core.records import CancelJob, RaceJob, RequestAnswer, RunEndJob, UnblockJob
+    from dibs.operations.core.call import Call
+    from dibs.operations.core.records import (
+        CancelJob,
+        DepartureJob,
+        PurgeJob,
+        RaceJob,
+        RequestAnswer,
+        RunEndJob,
+        UnblockJob,
+    )
     from dibs.operations.messages.broadcasts import BroadcastJob
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 # Verifies the credential of a caller before it does something that is not an operation of its own.
 CALLER = Operation("caller", lambda _tx, _call: None, "Verify the caller's credential.", writes=False)
@@ -52,7 +60,7 @@ REQUEST_LIFE_MS = 24 * 3_600_000  # a retry comes within minutes; a day covers a
 SEEN_EVERY_MS = 60_000  # writing "last seen" at each call would double what a claim writes
 
 
-def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
+def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Json]) -> Json:
     """Run one operation in a transaction. A refusal is returned, not raised: its event is kept."""
     raw_fields = fields
     if operation.fields or fields:
@@ -79,10 +87,10 @@ def _write(
     tx: Transaction,
     call: Call,
     operation: Operation,
-    raw_fields: dict[str, Any],
-    fields: dict[str, Any],
+    raw_fields: dict[str, Json],
+    fields: dict[str, Json],
     agent: Agent | None,
-) -> Any:
+) -> Json:
     """Run an operation that writes: refuse its caller, or repeat the first answer, or let it decide."""
     call.from_current_process = _is_from_its_process(call, agent)
     if agent is not None and not operation.boots and _comes_back(call, agent):
@@ -157,7 +165,7 @@ def _computed_name(agent: str) -> str:
     return names.computed(agent)
 
 
-def _run_body(tx: Transaction, call: Call, body: Any, fields: dict[str, Any]) -> Any:
+def _run_body(tx: Transaction, call: Call, body: Callable[..., Json], fields: dict[str, Json]) -> Json:
     """The operation's answer. The text of what it raises has the agents' names, too."""
     try:
         return body(tx, call, fields) if fields else body(tx, call)  # no fields, no request
@@ -166,7 +174,7 @@ def _run_body(tx: Transaction, call: Call, body: Any, fields: dict[str, Any]) ->
         raise
 
 
-def _enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Agent | None:
+def _enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Json]) -> Agent | None:
     """Name the caller, and prefetch what the call needs in one trip; returns the caller's record."""
     if not call.agent:
         from dibs.operations.agents.speech import name_caller
@@ -181,7 +189,7 @@ def _enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, 
     return record
 
 
-def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Agent | None:
+def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Json]) -> Agent | None:
     """Read the caller's record, its ancestors' records, and what the operation names; returns the first."""
     own, *keys = [agent_key(ancestor) for ancestor in reversed(lineage_of(call.agent))]
     if call.request:
@@ -198,7 +206,7 @@ def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[st
     return record
 
 
-def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
+def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Json]) -> Json:
     """The answer of an operation that only reads. Most need no rank; a reader is not registered."""
     if call.credential is not None or call.barred or operation.rank != VIEWER:
         refusal = _read_refusal(tx, call, operation, fields)
@@ -207,7 +215,7 @@ def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, A
     return _with_names(tx, call, _run_body(tx, call, operation.body, fields))
 
 
-def _read_refusal(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> DibsError | None:
+def _read_refusal(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Json]) -> DibsError | None:
     """Why this caller may not read this: its credential or its rank does not allow it."""
     agent = _enter(tx, call, operation, fields)
     refusal = _credential_refusal(tx, call) or _sender_refusal(call, operation)
@@ -263,7 +271,7 @@ def _resolve_other_name(tx: Transaction, call: Call) -> bool:
     return not same
 
 
-def _with_agent_ids(tx: Transaction, operation: Operation, fields: dict[str, Any]) -> dict[str, Any]:
+def _with_agent_ids(tx: Transaction, operation: Operation, fields: dict[str, Json]) -> dict[str, Json]:
     """The request with the ids of the agents that it names."""
     from dibs.operations.agents import names
 
@@ -281,7 +289,7 @@ def _speech_refusal(tx: Transaction, call: Call, operation: Operation) -> DibsEr
 
 
 def _rank_refusal(
-    tx: Transaction, call: Call, operation: Operation, agent: Agent | None, fields: dict[str, Any]
+    tx: Transaction, call: Call, operation: Operation, agent: Agent | None, fields: dict[str, Json]
 ) -> DibsError | None:
     """Why the caller's rank does not allow this operation (authority.py)."""
     if not operation.rank:  # a guard's own operation goes by the role itself; a credential that only reads has none
@@ -307,7 +315,7 @@ def _only_reads(call: Call, agent: Agent | None) -> bool:
     return bool(role) and RANKS[roles.rank_of(call, role)] <= RANKS[VIEWER]
 
 
-def _with_names(tx: Transaction, call: Call, result: Any) -> Any:
+def _with_names(tx: Transaction, call: Call, result: Json) -> Json:
     """An answer with the name next to each agent's id; the text of a refusal uses the names."""
     from dibs.operations.agents import names
 
@@ -376,7 +384,7 @@ def _touched_record(tx: Transaction, call: Call, agent: Agent | None) -> tuple[A
     return agent, True
 
 
-def _same_answer(known: RequestAnswer, digest: str, call: Call) -> Any:
+def _same_answer(known: RequestAnswer, digest: str, call: Call) -> Json:
     if known["digest"] != digest:
         raise Invalid(
             f"request id {call.request!r} was used for another request; a new request needs a new id",
@@ -387,7 +395,7 @@ def _same_answer(known: RequestAnswer, digest: str, call: Call) -> Any:
     return of_json(known["result"])
 
 
-def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
+def _keep_answer(tx: Transaction, key: str, digest: str, result: Json) -> None:
     from dibs.operations.core.records import put_request_answer
 
     until = tx.now + REQUEST_LIFE_MS
@@ -414,7 +422,7 @@ def _task_wait_ended(tx: Transaction, agent: str, waiter: str) -> None:
     pulls.withdraw(tx, agent, waiter)
 
 
-def _sweep(tx: Transaction, call: Call, count: int) -> dict[str, Any]:
+def _sweep(tx: Transaction, call: Call, count: int) -> dict[str, int]:
     from dibs.operations.upkeep import sweeps
 
     return sweeps.some(tx, call, count)
@@ -444,7 +452,7 @@ def _call_off(tx: Transaction, job: CancelJob | RaceJob, room: int) -> int:
     return cancellations.step(tx, job, room)
 
 
-def _free_claims(tx: Transaction, job: Record, room: int) -> int:
+def _free_claims(tx: Transaction, job: DepartureJob, room: int) -> int:
     from dibs.operations.agents import departures
 
     return departures.step(tx, job, room)
@@ -456,7 +464,7 @@ def _end_run(tx: Transaction, job: RunEndJob, room: int) -> int:
     return run_endings.step(tx, job, room)
 
 
-def _purge_run(tx: Transaction, job: Record, room: int) -> int:
+def _purge_run(tx: Transaction, job: PurgeJob, room: int) -> int:
     from dibs.operations.runs import run_endings
 
     return run_endings.purge_step(tx, job, room)

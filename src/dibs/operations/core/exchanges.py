@@ -25,15 +25,14 @@ from dibs.operations.core.records import get_exchange, put_exchange
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from dibs.operations.core.records import Exchange
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 LIFE_MS = 600_000  # how long an answer is kept: far longer than any caller waits for a server
 
 
-def once(tx: Transaction, via: tuple[str, int, bool], decide: Callable[[], Any]) -> Any:
+def once(tx: Transaction, via: tuple[str, int, bool], decide: Callable[[], Json]) -> Json:
     """What `decide` says, or what it said when this request was decided before."""
     connection, number, retry = via
     known = get_exchange(tx, connection)
@@ -65,14 +64,14 @@ def close(tx: Transaction, connection: str, number: int) -> tuple[Exchange | Non
     return (known if known is not None and known["n"] == number else None), False
 
 
-def answer_in(known: Exchange) -> Any:
+def answer_in(known: Exchange) -> Json:
     """The answer that a record keeps."""
     if "error" in known:
         return from_parts(known["error"])
     return of_json(known.get("result"))  # a recalled request has none
 
 
-def _kept(number: int, result: Any) -> Exchange:
+def _kept(number: int, result: Json) -> Exchange:
     if isinstance(result, DibsError):
         return {"n": number, "until": 0, "error": result.parts()}
     return {"n": number, "until": 0, "result": to_json(result)}

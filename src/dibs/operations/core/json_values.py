@@ -13,15 +13,14 @@ from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.operations.core.declare import Field
+    from dibs.stores.seam import Json
 
 MAX_JSON_DEPTH = 32  # levels of nesting; more is a mistake or an attack
 MAX_SAFE_INTEGER = 2**53  # whole numbers beyond this are not the same in every JSON reader
 
 
-def check(value: Any, field: str, largest: int) -> Any:
+def check(value: Json, field: str, largest: int) -> Json:
     """The value, if it can be kept; `largest` letters of JSON text, 0 for no limit."""
     _walk(value, field, 0)
     size = len(jsontext.encode(value)) if largest else 0
@@ -30,13 +29,13 @@ def check(value: Any, field: str, largest: int) -> Any:
     return value
 
 
-def check_field(field: Field, value: Any) -> None:
+def check_field(field: Field, value: Json) -> None:
     """The value of a field of kind `json`; nested.py looks at those with `items`."""
     if value is not None:
         check(value, field.name, field.longest)
 
 
-def _walk(value: Any, field: str, depth: int) -> None:
+def _walk(value: Json, field: str, depth: int) -> None:
     if depth > MAX_JSON_DEPTH:
         raise Invalid(f"{field}: nested more than {MAX_JSON_DEPTH} levels deep", field=field)
     if isinstance(value, dict):
@@ -69,7 +68,7 @@ def _check_text(text: str, field: str) -> None:
 MAX_KEY_CHARS = 200  # as of an agent's id
 
 
-def check_key(key: Any, *, least: int = 1) -> str:
+def check_key(key: object, *, least: int = 1) -> str:
     """A document's key, in the form in which names are compared."""
     if not isinstance(key, str) or not least <= len(key) <= MAX_KEY_CHARS:
         raise Invalid(f"key: a text of 1 to {MAX_KEY_CHARS} characters", field="key")

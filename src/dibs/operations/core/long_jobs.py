@@ -28,11 +28,12 @@ from dibs.operations.tasks.records import get_task
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypeGuard
+    from typing import TypeGuard
 
     from dibs.operations.core.call import Call
     from dibs.operations.core.records import CancelJob, CancellingJob, FinishedJob, Job, RaceJob, RunEndJob
     from dibs.operations.core.requests import GoOnRequest
+    from dibs.operations.runs.answers import JobAnswer
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Json, Transaction
 
@@ -187,7 +188,7 @@ def refuse(job: Job, error: DibsError) -> None:
     job["answer"] = {"error": error.parts()}
 
 
-def _continue(tx: Transaction, call: Call, request: GoOnRequest) -> Any:
+def _continue(tx: Transaction, call: Call, request: GoOnRequest) -> JobAnswer | DibsError:
     """Take one step of a job; `more` until it is done, then `answer` has its part of the operation's answer."""
     job, room = request["job"], request["room"]
     running, finished = records.get_job(tx, job)

@@ -9,12 +9,11 @@ from dibs.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.operations.core.declare import Field
+    from dibs.stores.seam import Json
 
 
-def check(field: Field, value: Any) -> Any:
+def check(field: Field, value: Json) -> Json:
     """The value, if each object in it has the fields that are declared for it."""
     if field.kind == "object":
         return _check_inside(field, 0, {one.name: one for one in field.items}, value)
@@ -23,7 +22,7 @@ def check(field: Field, value: Any) -> Any:
     return _check_items(field, value) if value is not None or field.required else value
 
 
-def _check_items(field: Field, value: Any) -> list[dict[str, Any]]:
+def _check_items(field: Field, value: Json) -> list[dict[str, Json]]:
     """A list of objects, each with the fields that are declared for it."""
     name = field.name
     needed = ", ".join([one.name for one in field.items if one.required])
@@ -37,7 +36,7 @@ def _check_items(field: Field, value: Any) -> list[dict[str, Any]]:
     return [_check_inside(field, place + 1, known, item) for place, item in enumerate(value)]
 
 
-def _check_rows(field: Field, value: list[Any]) -> list[list[Any]]:
+def _check_rows(field: Field, value: list[Json]) -> list[list[Json]]:
     """A list of lists, each with one value for each column."""
     known = {one.name: one for one in field.items}
     found = []
@@ -48,7 +47,7 @@ def _check_rows(field: Field, value: list[Any]) -> list[list[Any]]:
     return found
 
 
-def _check_inside(field: Field, place: int, known: dict[str, Field], item: dict[str, Any]) -> dict[str, Any]:
+def _check_inside(field: Field, place: int, known: dict[str, Field], item: dict[str, Json]) -> dict[str, Json]:
     """One object; a refusal says where it is, unless there is only one."""
     try:
         return _check_item(known, item)
@@ -57,9 +56,9 @@ def _check_inside(field: Field, place: int, known: dict[str, Field], item: dict[
         raise Invalid(f"{where}: {error.message}", field=error.fields.get("field", field.name)) from None
 
 
-def _check_item(known: dict[str, Field], item: dict[str, Any]) -> dict[str, Any]:
+def _check_item(known: dict[str, Field], item: dict[str, Json]) -> dict[str, Json]:
     """One object of a list. What is null was not said."""
-    found: dict[str, Any] = {}
+    found: dict[str, Json] = {}
     for name, value in item.items():
         if name not in known:
             raise Invalid(f"there is no field {name!r}", field=str(name))

@@ -20,12 +20,13 @@ from dibs.stores.seam import AFTER_KEY, prefix_range
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
+    from typing import TypeVar
 
-    from dibs.operations.core.answers import Page as PageView
-    from dibs.stores.seam import Transaction
+    from dibs.operations.core.answers import Page as PageAnswer
+    from dibs.stores.seam import Json, Transaction
 
-    Row = tuple[str, Any]  # the place in the section, the record
+    Row = tuple[str, Json]  # the place in the section, the record
+    R = TypeVar("R")  # the type of a record
     Section = tuple[int, str, Callable[[list[Row]], list[Row]] | None]  # index (0: keys), prefix, filter
 
 MAX_PAGE_ROWS = 1_000  # in one page
@@ -40,12 +41,12 @@ class Page:
 
     __slots__ = ("cursor", "more", "records")
 
-    def __init__(self, records: list[Any], cursor: str) -> None:
+    def __init__(self, records: list[Json], cursor: str) -> None:
         self.records = records
         self.more = bool(cursor)
         self.cursor = cursor or None
 
-    def answer(self) -> PageView:
+    def answer(self) -> PageAnswer:
         """The part of the answer that all listings share."""
         return {"more": self.more, "cursor": self.cursor}
 
@@ -60,7 +61,7 @@ def check_limit(limit: int, default: int = MAX_PAGE_ROWS) -> int:
 def read(tx: Transaction, sections: Sequence[Section], limit: int, after: str) -> Page:
     """Up to `limit` records of these sections, after a cursor."""
     number, entry = _place(after, len(sections)) if after else (0, "")
-    found: list[Any] = []
+    found: list[Json] = []
     last, looked = "", 0
     for place in range(number, len(sections)):
         index, prefix, keep = sections[place]
@@ -92,7 +93,7 @@ def every(tx: Transaction, prefix: str) -> Iterator[Row]:
         entry = rows[-1][0]
 
 
-def listed(values: Sequence[Any], key: Callable[[Any], str], limit: int, after: str) -> Page:
+def listed(values: Sequence[R], key: Callable[[R], str], limit: int, after: str) -> Page:
     """A page of values at hand, in the order of their keys."""
     name = _place(after, 1)[1] if after else ""
     left = [value for value in values if key(value) > name]
@@ -112,7 +113,7 @@ def several(after: str, names: Sequence[str]) -> dict[str, str | None]:
     return {name: known.get(name) for name in names}
 
 
-def together(pages: dict[str, Page | None]) -> dict[str, Any]:
+def together(pages: dict[str, Page | None]) -> PageAnswer:
     """The part of an answer with several listings: `more` if any has more, one cursor that continues all."""
     left = {name: page.cursor for name, page in pages.items() if page is not None and page.cursor}
     return {"more": bool(left), "cursor": _close(jsontext.encode(left)) if left else None}

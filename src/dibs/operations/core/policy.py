@@ -11,7 +11,39 @@ from dibs.operations.claims import resources
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict
+
+    from dibs.stores.seam import Json
+
+    class Role(TypedDict, total=False):
+        """A role of the config; agents/roles.py has what it leaves out."""
+
+        may: str  # its rank
+        write: list[str]  # patterns of the paths
+        tools: list[str]  # that it may not use
+        commit: bool
+        deploy: bool
+
+    class Roles(TypedDict):
+        """Which roles there are, and who has them."""
+
+        default: str
+        assign: list[list[str]]  # pattern and role, the first that fits
+        named: dict[str, Role]
+
+    class Guards(TypedDict):
+        """The guards' settings."""
+
+        on_doubt: str
+        free: list[str]
+        strict: list[str]
+        across_worktrees: str
+        keep: int
+        files: dict[str, str]
+        roles: Roles
+        deploy: Json  # the table of the config
+
+    Settings = dict[str, dict[str, Json]]  # of work: table → setting → value
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
@@ -38,7 +70,7 @@ REVISION_LETTERS = 12  # of Alembic's ids, which are hexadecimal
 
 
 # The guards' defaults. The door that reads the config checks the shapes.
-GUARDS: dict[str, Any] = {
+GUARDS: Guards = {
     "on_doubt": "deny",  # or "allow": a call that a guard cannot check passes, and the log has it
     "free": [],  # paths that need no claim, in addition to those that git ignores
     "strict": [  # these need an explicit claim: files that all agents depend on; a door adds clients' own
@@ -57,7 +89,7 @@ GUARDS: dict[str, Any] = {
 
 
 # The defaults for tasks, messages, runs and the log. Durations are milliseconds.
-WORK: dict[str, dict[str, Any]] = {
+WORK: Settings = {
     "tasks": {
         "max_tasks": 1,  # live tasks of one agent
         "max_attempts": 5,  # failed or lost attempts before a task is quarantined: the task is at fault, not the agents
@@ -130,9 +162,9 @@ class Policy:
         max_life: int = MAX_LIFE_MS,
         expected: int = EXPECTED_HOLD_MS,
         ordering: str = "off",
-        patterns: Sequence[dict[str, Any]] = (),
-        guards: dict[str, Any] | None = None,
-        work: dict[str, dict[str, Any]] | None = None,
+        patterns: Sequence[dict[str, Json]] = (),
+        guards: Guards | None = None,
+        work: Settings | None = None,
     ) -> None:
         self.ttl, self.max_ttl, self.max_life, self.expected = ttl, max_ttl, max_life, expected
         self.ordering = ordering

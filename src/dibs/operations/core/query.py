@@ -7,10 +7,10 @@ from dibs.operations.core.declare import Operation
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from dibs.errors import DibsError
     from dibs.operations.core.declare import Field
+    from dibs.stores.seam import Json
 
 
 HERE = "here"  # in what a query wants
@@ -29,7 +29,7 @@ class Query(Operation):
     def __init__(
         self,
         name: str,
-        body: Callable[..., Any],
+        body: Callable[..., Json],
         help: str,
         *,
         fields: tuple[Field, ...] = (),

@@ -10,7 +10,7 @@ from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NotRequired, TypedDict
+    from typing import NotRequired, TypedDict
 
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Json, Range, Transaction
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         """The outcome of a request: one of the two."""
 
         result: NotRequired[Json]  # its answer
-        error: NotRequired[list[Any]]  # its refusal: code, text, facts
+        error: NotRequired[list[Json]]  # its refusal: code, text, facts
 
     class RequestAnswer(Answered):
         """The outcome of a call that had a request id."""
@@ -79,6 +79,25 @@ if TYPE_CHECKING:
         run: str
         force: bool
         keep: int  # ms that the run is kept
+
+    class DepartureJob(Job):
+        """`claims`: what an agent holds is released, voided or passed on."""
+
+        agent: str  # "" for all that were killed together
+        how: str  # left, killed or released
+        places: list[str]  # what the index entries begin with that are still to be read
+        after: str  # the last entry below the first of them
+        released: list[str]  # the first ones; of a killed agent those that are void
+        passed: list[str]
+        to: NotRequired[str]  # the parent that gets the claims
+        tied: NotRequired[bool]  # as in a claim
+        commit: NotRequired[str]
+        request: NotRequired[list[str] | None]  # operation and request id
+
+    class PurgeJob(Job):
+        """`run purge`: an ended run and its tasks are deleted."""
+
+        run: str
 
     class FinishedJob(TypedDict):
         """What is left of a job: its part of the answer, for a late caller."""

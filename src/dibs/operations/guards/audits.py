@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.records import Claim
     from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.guards.changes import ToldChange
     from dibs.operations.guards.requests import (
@@ -92,9 +93,6 @@ if TYPE_CHECKING:
         there: list[str]
         mine: list[str]
         names: dict[str, str]
-
-    class NoAnswer(TypedDict):
-        """Of what tells nothing."""
 
 
 MAX_CLAIMS_READ = 2_000  # claims of other agents, by one audit

@@ -32,6 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final, NotRequired, TypedDict
 
+    from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.landing.answers import LandingView
     from dibs.operations.landing.records import Batch, Landing, TargetState
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
         LandTakeRequest,
         LandTurnRequest,
     )
-    from dibs.stores.seam import Json, Transaction
+    from dibs.stores.seam import Transaction
 
     class Intent(TypedDict):
         """A move of the target that a dead lander may have made."""
@@ -245,7 +246,7 @@ def _forget_intent(batch: Batch) -> None:
     batch["stage"], batch["landings"] = CHECKING, []
 
 
-def _back(tx: Transaction, call: Call, request: LandBackRequest) -> dict[str, Json] | Fenced:
+def _back(tx: Transaction, call: Call, request: LandBackRequest) -> NoAnswer | Fenced:
     """The target did not move."""
     mine = _mine(tx, call, request)
     if isinstance(mine, Fenced):
@@ -311,7 +312,7 @@ def _stop(tx: Transaction, call: Call, request: LandStopRequest) -> dict[str, in
     return {"told": len(new)}
 
 
-def _leave(tx: Transaction, call: Call, request: LandLeaveRequest) -> dict[str, Json] | Fenced:
+def _leave(tx: Transaction, call: Call, request: LandLeaveRequest) -> NoAnswer | Fenced:
     """The lander ends; a waiter may land."""
     mine = _mine(tx, call, request)
     if isinstance(mine, Fenced):
@@ -348,7 +349,7 @@ def _mine(tx: Transaction, call: Call, request: LandConfirmRequest) -> tuple[Tar
     )
 
 
-def _confirm(tx: Transaction, call: Call, request: LandConfirmRequest) -> dict[str, Json] | Fenced:
+def _confirm(tx: Transaction, call: Call, request: LandConfirmRequest) -> NoAnswer | Fenced:
     """Is this process still the lander?"""
     mine = _mine(tx, call, request)
     if isinstance(mine, Fenced):

@@ -52,6 +52,15 @@ if TYPE_CHECKING:
         to: list[str]
         spec: NotRequired[str]
 
+    class Reach(TypedDict):
+        """Whom a message reached: a part of the answer (`SendAnswer`)."""
+
+        to: list[str]
+        to_name: NotRequired[list[str]]
+        count: int
+        full: NotRequired[list[str]]
+        later: NotRequired[bool]
+
     class BroadcastJob(Job):
         """`send`: copies of a message for all fitting agents."""
 
@@ -80,7 +89,7 @@ def is_for_many(to: str) -> bool:
 
 def send(
     tx: Transaction, call: Call, to: str, message: Letter, *, later: bool
-) -> tuple[Json, Recipients, list[str]] | DibsError:
+) -> tuple[Reach, Recipients, list[str]] | DibsError:
     """Leave copies for all fitting agents. Returns its part of the answer, recipients and jobs, or the refusal."""
     kind = check_text(to.removeprefix(OF_TYPE), "to") if to != ALL else ""
     if to != ALL and not kind:
@@ -167,9 +176,9 @@ def _close(tx: Transaction, job: BroadcastJob) -> None:
         long_jobs.refuse(job, NotFound(text, to=whom))
 
 
-def _answer(job: BroadcastJob) -> Json:
+def _answer(job: BroadcastJob) -> Reach:
     """The job's part of the answer: a limited list of names, and the total."""
-    answer: Json = {"to": list(job["names"]), "count": job["done"]}
+    answer: Reach = {"to": list(job["names"]), "count": job["done"]}
     if job["full"]:
         answer["full"] = list(job["full"])
     if job["later"]:

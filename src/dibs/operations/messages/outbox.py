@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call, JobsLeft
     from dibs.operations.messages.answers import SendAnswer
-    from dibs.operations.messages.broadcasts import Recipients
+    from dibs.operations.messages.broadcasts import Reach, Recipients
     from dibs.operations.messages.records import Letter, SentMessage
     from dibs.operations.messages.requests import SendRequest
     from dibs.stores.seam import Json, Transaction
@@ -64,9 +64,8 @@ def _send(tx: Transaction, call: Call, request: SendRequest) -> SendAnswer | Job
     until = tx.now + max(life, limits["life"])
     message, thread = letter["message"], letter["thread"]
     put_sent(tx, message, {**recipients, "thread": thread, "from": call.agent, "until": until})
-    whole: Json = {"message": message, "thread": thread, **answer}
-    typed: SendAnswer = whole
-    return with_jobs(typed, jobs)
+    whole: SendAnswer = {"message": message, "thread": thread, **answer}
+    return with_jobs(whole, jobs)
 
 
 def _spec(call: Call, to: str, origin: SentMessage | None) -> str:
@@ -78,7 +77,7 @@ def _spec(call: Call, to: str, origin: SentMessage | None) -> str:
 
 def _to_few(
     tx: Transaction, call: Call, to: str, origin: SentMessage | None, letter: Letter, *, later: bool
-) -> tuple[Json, Recipients, list[str]] | DibsError:
+) -> tuple[Reach, Recipients, list[str]] | DibsError:
     """Leave copies for one agent, or for the other side. Returns a part of the answer and the recipients."""
     limits = call.policy.work["messages"]
     wanted = _to_come(tx, to) if later else _recipients(tx, call, to, origin)
@@ -89,7 +88,7 @@ def _to_few(
         return broadcasts.no_room(tx, call.agent, wanted[0], boxes[wanted[0]], limits)
     for name in reached:
         broadcasts.post(tx, boxes[name], letter, name, ["send", call.request] if call.request else None)
-    answer: Json = {"to": reached, "count": len(reached)}
+    answer: Reach = {"to": reached, "count": len(reached)}
     if len(reached) < len(wanted):
         answer["full"] = [name for name in wanted if name not in reached]
     return answer, {"to": reached}, []

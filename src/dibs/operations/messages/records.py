@@ -13,11 +13,11 @@ from dibs.stores.seam import FETCH_LIMIT, prefix_range, walk
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, NotRequired, TypedDict
+    from typing import NotRequired, TypedDict
 
     from dibs.stores.seam import Json, Transaction
 
-    Listener = list[Any]  # the name that wakes a process which waits for messages, and until when it does
+    Listener = list[Json]  # the name that wakes a process which waits for messages, and until when it does
 
     Sender = TypedDict("Sender", {"from": str})  # an agent, or `dibs`
     Senders = TypedDict("Senders", {"from": dict[str, int]})  # sender → messages that count for it

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from typing import NotRequired
 
     from dibs.operations.core.call import Call, JobsLeft
-    from dibs.operations.core.records import RunEndJob
-    from dibs.operations.runs.answers import RunArchivedAnswer, RunEndAnswer
+    from dibs.operations.core.records import PurgeJob, RunEndJob
+    from dibs.operations.runs.answers import RunArchivedAnswer, RunEndAnswer, RunPurgeAnswer
     from dibs.operations.runs.records import Run, RunArchive
     from dibs.operations.runs.requests import RunArchivedRequest, RunEndRequest, RunPurgeRequest
     from dibs.operations.tasks.records import Task
@@ -198,7 +198,7 @@ def _archived(tx: Transaction, call: Call, request: RunArchivedRequest) -> RunAr
 # --- purge
 
 
-def _purge(tx: Transaction, call: Call, request: RunPurgeRequest) -> dict[str, Json] | JobsLeft | Conflict:
+def _purge(tx: Transaction, call: Call, request: RunPurgeRequest) -> RunPurgeAnswer | JobsLeft | Conflict:
     """Purge an ended run and its tasks now."""
     run = request["run"]
     record = runs.load(tx, run)
@@ -208,10 +208,11 @@ def _purge(tx: Transaction, call: Call, request: RunPurgeRequest) -> dict[str, J
         return _refuse(tx, call.agent, record, Conflict(text, run=run, state=record["state"]))
     shown = runs.shown(tx, record)
     jobs = long_jobs.begin(tx, long_jobs.new(tx, "run purge", call.agent, run=run))
-    return with_jobs({"run": shown, "more": bool(jobs)}, jobs)
+    answer: RunPurgeAnswer = {"run": shown, "more": bool(jobs)}
+    return with_jobs(answer, jobs)
 
 
-def purge_step(tx: Transaction, job: Json, room: int) -> int:
+def purge_step(tx: Transaction, job: PurgeJob, room: int) -> int:
     """Delete up to `room` rows of a run; a sweep may have deleted the last of them."""
     record = records.get_run(tx, job["run"])
     job["answer"] = {"more": False}

@@ -23,9 +23,10 @@ from dibs.stores.seam import COMMIT, KEYS_PER_FETCH
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypedDict
+    from typing import TypedDict
 
     from dibs.operations.core.call import Call
+    from dibs.operations.tasks.answers import TaskAddAnswer
     from dibs.operations.tasks.records import Task
     from dibs.operations.tasks.requests import TaskAddRequest
     from dibs.stores.seam import Json, Range, Transaction
@@ -61,7 +62,7 @@ MAX_POOLS = 256  # different demands on agents among the waiting tasks: `next` r
 INITIAL_STATES = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which a task may begin
 
 
-def _add(tx: Transaction, call: Call, request: TaskAddRequest) -> dict[str, Any]:
+def _add(tx: Transaction, call: Call, request: TaskAddRequest) -> TaskAddAnswer:
     """Add one task; a key that was used before returns its first task."""
     task, existing = create(tx, call, {**request})
     from dibs.operations.tasks import workforce
@@ -128,9 +129,9 @@ def _put_parts(tx: Transaction, task: Task, key: str, after: dict[str, str], pay
         records.put_member(tx, records.run_prefix(task["run"]), identifier)
 
 
-def _added(call: Call, task: Task, key: str, after: dict[str, str], place: int, *, complete: bool) -> dict[str, Any]:
+def _added(call: Call, task: Task, key: str, after: dict[str, str], place: int, *, complete: bool) -> dict[str, object]:
     """The data of the event that a task was added."""
-    event: dict[str, Any] = {
+    event: dict[str, object] = {
         "title": task["title"], "state": task["state"], "priority": task["priority"], "after": list(after)[:100],
         "parent": task["parent"], "run": task["run"], "key": key,
     }  # fmt: skip

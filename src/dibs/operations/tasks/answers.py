@@ -258,7 +258,7 @@ class FailedTask(TypedDict):
     id: str
     state: TaskState
     race: str
-    why: str
+    why: str | None
 
 
 class TaskAtWork(TypedDict):

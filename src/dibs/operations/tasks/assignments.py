@@ -37,9 +37,9 @@ from dibs.operations.tasks.lifecycle import PLANNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.errors import DibsError
     from dibs.operations.core.call import Call
+    from dibs.operations.tasks.answers import TaskAssignAnswer, TaskBidAnswer
     from dibs.operations.tasks.records import Task
     from dibs.operations.tasks.requests import TaskAssignRequest, TaskBidRequest
     from dibs.operations.tasks.strategies import Facts
@@ -52,7 +52,7 @@ DIRECT = "direct"  # stands for the strategy if the caller named the agent
 # --- assign
 
 
-def _assign(tx: Transaction, call: Call, request: TaskAssignRequest) -> Any:
+def _assign(tx: Transaction, call: Call, request: TaskAssignRequest) -> TaskAssignAnswer | DibsError:
     """Choose an agent for a task, and give the task to it."""
     name, to = request["id"], request["to"]
     if request["strategy"] and to:
@@ -75,7 +75,9 @@ def _assign(tx: Transaction, call: Call, request: TaskAssignRequest) -> Any:
         chosen = _choose(tx, call, task, how, facts)
     if chosen is None:
         placement.take_back(tx, task, "no agent that fits has room; it is in the queue for the first agent that asks")
-        return {**_answer(tx, task, None), "why": _nobody(tx, call, task, facts)}
+        answer = _answer(tx, task, None)
+        answer["why"] = _nobody(tx, call, task, facts)
+        return answer
     placement.give(tx, task, placement.new_assignment(tx, call, chosen, how, by=call.agent), request=call.request)
     if how in strategies.ROTATING_STRATEGIES:
         strategies.given(tx, chosen, facts)
@@ -113,7 +115,7 @@ def _assignable(tx: Transaction, identifier: str) -> Task:
     return task
 
 
-def _answer(tx: Transaction, task: Task, agent: str | None) -> dict[str, Any]:
+def _answer(tx: Transaction, task: Task, agent: str | None) -> TaskAssignAnswer:
     return {"task": lifecycle.shown(tx, task), "agent": agent, "queued": agent is None}
 
 
@@ -164,7 +166,7 @@ def _choose(tx: Transaction, call: Call, task: Task, how: str, facts: Facts) -> 
 # --- auctions
 
 
-def _bid(tx: Transaction, call: Call, request: TaskBidRequest) -> Any:
+def _bid(tx: Transaction, call: Call, request: TaskBidRequest) -> TaskBidAnswer | DibsError:
     """Offer to do a task; the highest offer gets it."""
     name, amount = request["id"], request["amount"]
     agent = registered_agent(tx, call.agent)

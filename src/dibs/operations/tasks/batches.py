@@ -20,9 +20,9 @@ from dibs.stores.seam import KEYS_PER_FETCH
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
 
     from dibs.operations.core.call import Call
+    from dibs.operations.runs.answers import BatchAddAnswer, BatchOutlookAnswer, GroupCounts
     from dibs.operations.tasks.additions import TaskSpec
     from dibs.operations.tasks.records import Task
     from dibs.operations.tasks.requests import BatchAddRequest, BatchOutlookRequest
@@ -33,7 +33,7 @@ MAX_TASKS_READ = 200_000  # in one outlook
 MAX_FAILED_NAMED = 20  # in one outlook
 
 
-def _add(tx: Transaction, call: Call, request: BatchAddRequest) -> dict[str, Any]:
+def _add(tx: Transaction, call: Call, request: BatchAddRequest) -> BatchAddAnswer:
     """Add all tasks, or none."""
     from dibs.operations.tasks import workforce
 
@@ -52,13 +52,13 @@ def _missing(tx: Transaction, specs: list[TaskSpec]) -> list[TaskSpec]:
     return [spec for name, spec in zip(names, specs, strict=True) if known[name] is None]
 
 
-def _outlook(tx: Transaction, call: Call, request: BatchOutlookRequest) -> dict[str, Any]:
+def _outlook(tx: Transaction, call: Call, request: BatchOutlookRequest) -> BatchOutlookAnswer:
     """The progress of these tasks (or of a run's), and whether any of them can still continue without help."""
     wanted = list(request["tasks"]) or _named(tx, records.run_prefix(request["run"]))
     known, before = _closure(tx, wanted)
     stuck = _stuck(known, before)
     states: dict[str, int] = {}
-    groups: dict[str, dict[str, int]] = {}
+    groups: dict[str, GroupCounts] = {}
     going, failed = 0, []
     for name in wanted:
         task = known[name]

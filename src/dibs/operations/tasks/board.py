@@ -21,9 +21,20 @@ from dibs.stores.seam import prefix_range
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.operations.core.call import Call, JobsLeft
+    from dibs.operations.tasks.answers import (
+        BlockingTask,
+        ChildrenView,
+        TaskAnswer,
+        TaskCancelAnswer,
+        TaskDetail,
+        TaskInputsAnswer,
+        TaskListAnswer,
+        TaskMoveAnswer,
+        TaskShowAnswer,
+        TaskView,
+    )
     from dibs.operations.tasks.records import Task
     from dibs.operations.tasks.requests import (
         TaskCancelRequest,
@@ -33,7 +44,7 @@ if TYPE_CHECKING:
         TaskNoteRequest,
         TaskShowRequest,
     )
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 MAX_TASKS_LISTED = 1_000  # tasks in one answer
 MAX_AFTER_LISTED = 100  # dependencies of one task in a list; `task show` has all
@@ -44,14 +55,14 @@ MAX_NOTES = 50  # for one task; older ones are dropped
 # --- looking
 
 
-def _list(tx: Transaction, call: Call, request: TaskListRequest) -> dict[str, Any]:
+def _list(tx: Transaction, call: Call, request: TaskListRequest) -> TaskListAnswer:
     """Tasks, running ones first; each page by priority and age."""
     state = request["state"]
     if state:
         lifecycle.check_state(state)
     jobs = long_jobs.going(tx)
 
-    def fitting(rows: list[tuple[str, Any]]) -> list[tuple[str, Task]]:
+    def fitting(rows: list[tuple[str, Json]]) -> list[tuple[str, Task]]:
         tasks = [(place, long_jobs.as_counted(tx, records.with_defaults(task), jobs)) for place, task in rows]
         return [
             (place, task)
@@ -59,11 +70,11 @@ def _list(tx: Transaction, call: Call, request: TaskListRequest) -> dict[str, An
             if (not state or task["state"] == state) and (not request["agent"] or task["agent"] == request["agent"])
         ]
 
-    def named(rows: list[tuple[str, Any]]) -> list[tuple[str, Task]]:
+    def named(rows: list[tuple[str, Json]]) -> list[tuple[str, Task]]:
         known = records.get_tasks(tx, [records.end_of(key) for key, _ in rows])
         return fitting([(key, task) for key, _ in rows if (task := known[records.end_of(key)]) is not None])
 
-    sections: list[Any]
+    sections: list[paging.Section]
     if request["parent"]:
         sections = [(paging.KEYS, records.child_prefix(records.load_task(tx, request["parent"])["task"]), named)]
     elif request["run"]:
@@ -78,17 +89,19 @@ def _list(tx: Transaction, call: Call, request: TaskListRequest) -> dict[str, An
     return {"tasks": _with_after(tx, page.records), **page.answer()}
 
 
-def _with_after(tx: Transaction, tasks: Sequence[Task]) -> list[dict[str, Any]]:
+def _with_after(tx: Transaction, tasks: Sequence[Task]) -> list[TaskView]:
     """Tasks as a list shows them, with the ids of what each comes after."""
     dependencies = tx.get_many([records.dependencies_key(task["task"]) for task in tasks])
     expired = holders.expired(tx, tasks)
     shown = []
     for task in tasks:
         after = dependencies[records.dependencies_key(task["task"])]
-        more: dict[str, Any] = {"after": after["after"][:MAX_AFTER_LISTED]} if after is not None else {}
+        view = lifecycle.shown(tx, task)
+        if after is not None:
+            view["after"] = after["after"][:MAX_AFTER_LISTED]
         if task["task"] in expired:
-            more["expired"] = True
-        shown.append({**lifecycle.shown(tx, task), **more})
+            view["expired"] = True
+        shown.append(view)
     return shown
 
 
@@ -99,11 +112,12 @@ def _members(tx: Transaction, prefix: str) -> tuple[list[Task], bool]:
     return [task for task in tasks.values() if task is not None], truncated
 
 
-def _show(tx: Transaction, call: Call, request: TaskShowRequest) -> dict[str, Any]:
+def _show(tx: Transaction, call: Call, request: TaskShowRequest) -> TaskShowAnswer:
     """One task with everything that belongs to it."""
     name = request["id"]
     task = records.load_task(tx, name)
-    view = lifecycle.shown(tx, long_jobs.as_counted(tx, task, long_jobs.going(tx)))
+    shown: Json = lifecycle.shown(tx, long_jobs.as_counted(tx, task, long_jobs.going(tx)))
+    view: TaskDetail = shown
     parts = (records.payload_key, records.result_key, records.dependencies_key, records.verification_key)
     keys = [key_of(name) for key_of in parts]
     tx.prefetch(keys, [prefix_range(records.note_prefix(name))], MAX_NOTES + 1)
@@ -113,7 +127,8 @@ def _show(tx: Transaction, call: Call, request: TaskShowRequest) -> dict[str, An
     if result is not None:
         view["result"] = result
     if proof is not None:
-        view["verified"] = {**proof, "at": iso(tx, proof["at"])}
+        verified: Json = {**proof, "at": iso(tx, proof["at"])}
+        view["verified"] = verified
     if after is not None:
         view["after"] = after["after"]
     if task["open"]:
@@ -132,27 +147,28 @@ def _show(tx: Transaction, call: Call, request: TaskShowRequest) -> dict[str, An
     return {"task": view}
 
 
-def _blocking(tx: Transaction, after: Sequence[str]) -> list[dict[str, str]]:
+def _blocking(tx: Transaction, after: Sequence[str]) -> list[BlockingTask]:
     """Some incomplete dependencies, first those that will never complete without help."""
     tasks = [task for task in records.get_tasks(tx, after).values() if task is not None]
-    blocking = [{"id": task["task"], "state": task["state"]} for task in tasks if task["state"] != COMPLETE]
+    blocking: list[BlockingTask] = [
+        {"id": task["task"], "state": task["state"]} for task in tasks if task["state"] != COMPLETE
+    ]
     blocking.sort(key=lambda view: view["state"] not in lifecycle.FINAL_STATES)
     return blocking[:MAX_BLOCKING_SHOWN]
 
 
-def _children(tx: Transaction, task: Task) -> dict[str, Any]:
+def _children(tx: Transaction, task: Task) -> ChildrenView:
     """A parent's progress is that of its children."""
     members, more = _members(tx, records.child_prefix(task["task"]))
-    counts: dict[str, int] = {}
+    view: ChildrenView = {"total": task["total_kids"], "open": task["kids"]}
     for child in members:
-        counts[child["state"]] = counts.get(child["state"], 0) + 1
-    return {
-        "total": task["total_kids"], "open": task["kids"], **counts, "progress": lifecycle.progress(members),
-        "ids": [child["task"] for child in members[:100]], "more": more,
-    }  # fmt: skip
+        view[child["state"]] = view.get(child["state"], 0) + 1
+    view["progress"] = lifecycle.progress(members)
+    view["ids"], view["more"] = [child["task"] for child in members[:100]], more
+    return view
 
 
-def _inputs(tx: Transaction, call: Call, request: TaskInputsRequest) -> dict[str, Any]:
+def _inputs(tx: Transaction, call: Call, request: TaskInputsRequest) -> TaskInputsAnswer:
     """The results of a task's dependencies and children: its inputs."""
     task = records.load_task(tx, request["id"])
     names = records.get_dependencies(tx, task["task"])
@@ -164,7 +180,7 @@ def _inputs(tx: Transaction, call: Call, request: TaskInputsRequest) -> dict[str
 # --- moving, calling off, notes
 
 
-def _move(tx: Transaction, call: Call, request: TaskMoveRequest) -> dict[str, Any] | JobsLeft:
+def _move(tx: Transaction, call: Call, request: TaskMoveRequest) -> TaskMoveAnswer | TaskCancelAnswer | JobsLeft:
     """Move a task by hand, as the table allows; into and out of executing only with a token."""
     name = request["id"]
     task = records.load_task(tx, name)
@@ -196,21 +212,23 @@ def _move(tx: Transaction, call: Call, request: TaskMoveRequest) -> dict[str, An
     return {"task": lifecycle.shown(tx, task)}
 
 
-def _cancel(tx: Transaction, call: Call, request: TaskCancelRequest) -> dict[str, Any] | JobsLeft:
+def _cancel(tx: Transaction, call: Call, request: TaskCancelRequest) -> TaskCancelAnswer | JobsLeft:
     """Cancel a task and its children."""
     return _cancelled(tx, call, records.load_task(tx, request["id"]), request["why"])
 
 
-def _cancelled(tx: Transaction, call: Call, task: Task, why: str = "") -> dict[str, Any] | JobsLeft:
+def _cancelled(tx: Transaction, call: Call, task: Task, why: str = "") -> TaskCancelAnswer | JobsLeft:
     """The answer that a task and its children are cancelled now, or that they were before."""
     name = task["task"]
     if task["state"] == CANCELLED:
         jobs = [job["job"] for job in long_jobs.going(tx) if long_jobs.is_cancel(job) and job["task"] == name]
-        return with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
+        before: TaskCancelAnswer = {"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}
+        return with_jobs(before, jobs)
     if CANCELLED not in lifecycle.MOVES[task["state"]]:
         raise lifecycle.refuse_move(task, CANCELLED)
     done, jobs = cancellations.cancel_all(tx, call.agent, task, why or f"{call.agent} cancelled it")
-    return with_jobs({"task": lifecycle.shown(tx, records.load_task(tx, name)), **done}, jobs)
+    answer: TaskCancelAnswer = {"task": lifecycle.shown(tx, records.load_task(tx, name)), **done}
+    return with_jobs(answer, jobs)
 
 
 def _asks_to_cancel(tx: Transaction, call: Call, request: TaskCancelRequest | TaskMoveRequest) -> tuple[str, list[str]]:
@@ -242,7 +260,7 @@ def count_completed_child(tx: Transaction, task: Task) -> None:
         cancellations.count_child(tx, task["parent"], -1)
 
 
-def _note(tx: Transaction, call: Call, request: TaskNoteRequest) -> dict[str, Any]:
+def _note(tx: Transaction, call: Call, request: TaskNoteRequest) -> TaskAnswer:
     """Keep a note on a task's progress; the next agent that takes the task sees the last note."""
     task = records.load_task(tx, request["id"])
     keep_note(tx, call, task, request["text"])

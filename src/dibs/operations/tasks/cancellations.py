@@ -15,16 +15,24 @@ from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, PLANNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.core.call import Answer
+    from typing import TypedDict
+
     from dibs.operations.core.records import CancelJob, CancellingJob, MembersJob, RaceJob
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
+
+    class Cancelled(TypedDict):
+        """A part of the answer."""
+
+        cancelled: list[str]
+        count: int
+
 
 # additional records of a running task: its claim and the claim's event, a message and its mailbox
 RECORDS_PER_RUNNING_TASK = 4
 
 
-def cancel_all(tx: Transaction, by: str, task: Task, why: str) -> tuple[Answer, list[str]]:
+def cancel_all(tx: Transaction, by: str, task: Task, why: str) -> tuple[Cancelled, list[str]]:
     """Cancel a task and all below it. The answer has the ids and their number; the job, if there is more."""
     job: CancelJob = long_jobs.new(tx, "cancel", by, task=task["task"], why=why)
     _cancel(tx, job, task)

@@ -20,16 +20,35 @@ from dibs.operations.core.call import iso
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
+    from typing import Final, TypedDict, TypeGuard, Unpack
 
     from dibs.operations.agents.records import Worker
+    from dibs.operations.tasks.answers import TaskState, TaskView
     from dibs.operations.tasks.records import Task
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
-DISCOVERY, SCOPED, PLANNED, EXECUTING, COMPLETE = "discovery", "scoped", "planned", "executing", "complete"
-FAILED, CANCELLED, QUARANTINED = "failed", "cancelled", "quarantined"
+    FailureClass = TypedDict("FailureClass", {"class": str}, total=False)
 
-MOVES: dict[str, tuple[str, ...]] = {
+    class MoveFacts(FailureClass, total=False):
+        """What the event of a move says besides; what is empty is left out."""
+
+        claim: str
+        token: int
+        why: str
+        request: list[str] | None  # operation and request id
+        verified: dict[str, str | int | float] | None  # the verification in short
+
+
+DISCOVERY: Final = "discovery"
+SCOPED: Final = "scoped"
+PLANNED: Final = "planned"
+EXECUTING: Final = "executing"
+COMPLETE: Final = "complete"
+FAILED: Final = "failed"
+CANCELLED: Final = "cancelled"
+QUARANTINED: Final = "quarantined"
+
+MOVES: dict[str, tuple[TaskState, ...]] = {
     DISCOVERY: (SCOPED, CANCELLED),
     SCOPED: (DISCOVERY, PLANNED, CANCELLED),
     PLANNED: (SCOPED, EXECUTING, CANCELLED),
@@ -73,9 +92,13 @@ def check_word(word: str | None, field: str) -> str:
     return word
 
 
-def check_state(state: str) -> str:
+def _is_state(state: str) -> TypeGuard[TaskState]:
+    return state in MOVES
+
+
+def check_state(state: str) -> TaskState:
     """Refuse an unknown state."""
-    if state not in MOVES:
+    if not _is_state(state):
         raise Invalid(f"state: one of {', '.join(STATES)}, not {state!r}", field="state")
     return state
 
@@ -103,14 +126,14 @@ def points_of(task: Task) -> int:
     return MAX_PERCENT if task["state"] == COMPLETE else task["progress"] if task["state"] == EXECUTING else 0
 
 
-def move(tx: Transaction, agent: str, task: Task, to: str, **data: Any) -> None:
+def move(tx: Transaction, agent: str, task: Task, to: TaskState, **data: Unpack[MoveFacts]) -> None:
     """Change a task's state, by the table and with its event; the caller writes the record."""
     before = task["state"]
     assert to in MOVES[before], f"{before} → {to}"
     task["state"] = to
     if to == PLANNED:  # no agent has it any more
         task["agent"] = ""
-    event = {"from": before, "to": to}
+    event: dict[str, object] = {"from": before, "to": to}
     event.update({key: value for key, value in data.items() if value})
     tx.append("task.moved", agent, task["task"], event)
 
@@ -127,9 +150,9 @@ def refuse_move(task: Task, to: str) -> Conflict:
 # --- for people and programs
 
 
-def shown(tx: Transaction, task: Task) -> dict[str, Any]:
+def shown(tx: Transaction, task: Task) -> TaskView:
     """A task as people and programs see it."""
-    view: dict[str, Any] = {
+    view: TaskView = {
         "id": task["task"],
         "title": task["title"],
         "state": task["state"],
@@ -141,10 +164,11 @@ def shown(tx: Transaction, task: Task) -> dict[str, Any]:
         "attempt": max(1, task["failures"] + (task["state"] not in FAILED_STATES)),
         "max_attempts": task["max_attempts"],
     }
-    fields = dict(task)
+    fields: Json = task
+    texts: Json = view
     for name in ("needs", "for", "parent", "run", "key", "strategy", "race", "note", "note_by", "progress"):
         if fields[name]:
-            view[name] = fields[name]
+            texts[name] = fields[name]
     if task["expect"]:
         view["expected"] = task["expect"] / 1000
     if task["started"]:
@@ -166,9 +190,13 @@ def shown(tx: Transaction, task: Task) -> dict[str, Any]:
         if task["window"]:
             view["bids_until"] = iso(tx, task["window"])
     if task["error"]:
-        view["error"] = {**task["error"], "at": iso(tx, task["error"]["at"])}
+        error = task["error"]
+        view["error"] = {
+            "class": error["class"], "why": error["why"], "at": iso(tx, error["at"]), "agent": error["agent"],
+        }  # fmt: skip
     if task["used"]:
-        view["used"] = task["used"]
+        used: Json = task["used"]
+        view["used"] = used
     return view
 
 

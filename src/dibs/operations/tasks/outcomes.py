@@ -29,13 +29,16 @@ from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, MAX_PER
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, NotRequired, TypedDict
+    from typing import NotRequired, TypedDict, Unpack
 
+    from dibs.errors import DibsError
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Answer, Call
+    from dibs.operations.core.call import Call, JobsLeft
     from dibs.operations.core.declare import Ahead
     from dibs.operations.core.records import UnblockJob
     from dibs.operations.tasks.additions import TaskSpec
+    from dibs.operations.tasks.answers import TaskAnswer, TaskDoneAnswer, TaskProgressAnswer, TaskSplitAnswer
+    from dibs.operations.tasks.lifecycle import FailureClass
     from dibs.operations.tasks.records import Task, TaskError, Usage, Verification
     from dibs.operations.tasks.requests import (
         RegistryReleaseRequest,
@@ -56,6 +59,24 @@ if TYPE_CHECKING:
         result: Json
         proof: NotRequired[Verification]  # the verification that it passed, or not
         used: NotRequired[Usage | None]
+
+    class FailureFacts(TypedDict, total=False):
+        """What the event of a failure says besides."""
+
+        token: int
+        why: str
+        request: list[str] | None  # operation and request id
+
+    class Renewal(TypedDict):
+        """A claim that was renewed."""
+
+        token: int | None  # as the caller gave it
+        expires_at: str
+
+    class KeepAnswer(TypedDict):
+        """Of `task keep`."""
+
+        renewed: list[Renewal]
 
 
 ERROR_CLASSES = ("transient", "permanent")
@@ -112,7 +133,7 @@ def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tup
 
 def _late(tx: Transaction, call: Call, task: Task, live: Claim | None, token: int | None) -> Fenced:
     """The refusal of a late caller, with what the task became."""
-    facts: dict[str, Any] = {"resource": f"task:{task['task']}", "given": token}
+    facts: dict[str, Json] = {"resource": f"task:{task['task']}", "given": token}
     facts.update(holder=None, token=None, since=None)
     facts.update(task=task["task"], state=task["state"])
     if live is not None:
@@ -138,7 +159,7 @@ def _late(tx: Transaction, call: Call, task: Task, live: Claim | None, token: in
     return Fenced(text, **facts)
 
 
-def _done(tx: Transaction, call: Call, request: TaskDoneRequest) -> Any:
+def _done(tx: Transaction, call: Call, request: TaskDoneRequest) -> TaskDoneAnswer | RunCommand | JobsLeft | DibsError:
     """Finish a task with its result."""
     jobs: list[str] = []
     result = _with_rest(request["result"], request["not_done"])
@@ -157,7 +178,7 @@ def _done(tx: Transaction, call: Call, request: TaskDoneRequest) -> Any:
     task = finish(tx, call, work, jobs)
     if isinstance(task, Fenced):
         return task
-    answer: Answer = {"task": lifecycle.shown(tx, task)}
+    answer: TaskDoneAnswer = {"task": lifecycle.shown(tx, task)}
     if "proof" in work:
         answer["verified"] = {**work["proof"], "at": iso(tx, tx.now)}
     if request["next"]:
@@ -167,7 +188,7 @@ def _done(tx: Transaction, call: Call, request: TaskDoneRequest) -> Any:
     return with_jobs(answer, jobs)
 
 
-def _to_verify(tx: Transaction, call: Call, work: Work, command: str) -> Any:
+def _to_verify(tx: Transaction, call: Call, work: Work, command: str) -> RunCommand | Fenced:
     """The command that the door must run before the task is finished, under its claim. Nothing is decided yet."""
     held = finishable(tx, call, work)
     if isinstance(held, Fenced):
@@ -179,7 +200,7 @@ def _to_verify(tx: Transaction, call: Call, work: Work, command: str) -> Any:
     })  # fmt: skip
 
 
-def _proof(tx: Transaction, command: str, verified: Any) -> Verification:
+def _proof(tx: Transaction, command: str, verified: Json) -> Verification:
     """The outcome of a verification, as it is stored."""
     fine = isinstance(verified, dict) and isinstance(verified.get("exit"), int) and "token" in verified
     if not fine or not isinstance(verified.get("seconds"), (int, float)):
@@ -209,7 +230,7 @@ def _proof_in_short(proof: Verification) -> dict[str, str | int | float]:
     return {"command": proof["command"], "exit": proof["exit"], "seconds": proof["seconds"]}
 
 
-def _checked_use(used: Any) -> Usage | None:
+def _checked_use(used: Json) -> Usage | None:
     """The usage of the work on a task: CPU seconds, memory bytes, elapsed seconds."""
     if used is None:
         return None
@@ -233,7 +254,7 @@ def _keep_use(tx: Transaction, call: Call, task: Task, used: Usage | None) -> No
         members.keep_use(tx, task["run"], agent, round(cpu, 1), int(used["memory"]))
 
 
-def _keep(tx: Transaction, call: Call, request: TaskKeepRequest) -> Any:
+def _keep(tx: Transaction, call: Call, request: TaskKeepRequest) -> KeepAnswer | Fenced:
     """Renew the claim on a task."""
     from dibs.operations.claims import releases
 
@@ -245,7 +266,7 @@ def _keep(tx: Transaction, call: Call, request: TaskKeepRequest) -> Any:
     return {"renewed": [{"token": request["token"], "expires_at": iso(tx, claim["until"])}]}
 
 
-def _with_rest(result: Any, not_done: str) -> Any:
+def _with_rest(result: Json, not_done: str) -> Json:
     """The result with the undone work under the key `not_done`."""
     if not not_done:
         return result
@@ -345,7 +366,7 @@ def release_dependents(tx: Transaction, identifier: str, room: int) -> tuple[int
     return len(keys), [task["task"] for task in tasks]
 
 
-def _fail(tx: Transaction, call: Call, request: TaskFailRequest) -> Any:
+def _fail(tx: Transaction, call: Call, request: TaskFailRequest) -> TaskAnswer | Fenced:
     """Report a failure; its class decides what follows."""
     kind, reason = request["class"], request["why"].strip()
     if not reason:
@@ -373,18 +394,22 @@ def _fail(tx: Transaction, call: Call, request: TaskFailRequest) -> Any:
     return {"task": lifecycle.shown(tx, task)}
 
 
-def _retry(tx: Transaction, agent: str, task: Task, error: TaskError, *, pause: int, **data: Any) -> None:
+def _retry(
+    tx: Transaction, agent: str, task: Task, error: TaskError, *, pause: int, **data: Unpack[FailureFacts]
+) -> None:
     """One more failure: back to the queue, or into quarantine after the last attempt."""
     task["failures"] += 1
     task["progress"] = 0
     if task["failures"] >= task["max_attempts"]:
-        lifecycle.move(tx, agent, task, QUARANTINED, **{"class": "poison"}, **data)
+        poison: FailureClass = {"class": "poison"}
+        lifecycle.move(tx, agent, task, QUARANTINED, **poison, **data)
         task.update({"finished": tx.now, "error": {**error, "class": "poison"}})
         suspicions.put(tx, "poison", task["task"], agent, told=[task["by"]], failures=task["failures"])
         often = "once" if task["failures"] == 1 else f"{task['failures']} times"
         _tell_owner(tx, task, f"failed or was lost {often} and is quarantined")
         return
-    lifecycle.move(tx, agent, task, PLANNED, **{"class": error["class"]}, **data)
+    failure: FailureClass = {"class": error["class"]}
+    lifecycle.move(tx, agent, task, PLANNED, **failure, **data)
     task["not_before"] = tx.now + pause if pause else 0
 
 
@@ -400,7 +425,7 @@ def _tell_owner(tx: Transaction, task: Task, what: str) -> None:
     mailbox.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
 
 
-def _release(tx: Transaction, call: Call, request: TaskReleaseRequest) -> Any:
+def _release(tx: Transaction, call: Call, request: TaskReleaseRequest) -> TaskAnswer | Fenced:
     """Give a task back to the queue, unfinished; it counts against nobody."""
     held = mine(tx, call, request["id"], request["token"])
     if isinstance(held, Fenced):
@@ -428,7 +453,7 @@ def give_back(tx: Transaction, agent: str, task: Task, why: str) -> None:
     workforce.wake(tx, [task])
 
 
-def _split(tx: Transaction, call: Call, request: TaskSplitRequest) -> Any:
+def _split(tx: Transaction, call: Call, request: TaskSplitRequest) -> TaskSplitAnswer | Fenced:
     """Break a task down: its children are added and it goes back to wait for them, all in one transaction."""
     held = mine(tx, call, request["id"], request["token"])
     if isinstance(held, Fenced):
@@ -445,7 +470,7 @@ def _split(tx: Transaction, call: Call, request: TaskSplitRequest) -> Any:
     return {"task": lifecycle.shown(tx, task), "tasks": [child["task"] for child in added]}
 
 
-def _progress(tx: Transaction, call: Call, request: TaskProgressRequest) -> Any:
+def _progress(tx: Transaction, call: Call, request: TaskProgressRequest) -> TaskProgressAnswer | Fenced:
     """Report progress, and keep the task: its claim gets a new deadline."""
     from dibs.operations.claims import releases
 

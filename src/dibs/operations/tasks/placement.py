@@ -16,11 +16,11 @@ from dibs.operations.tasks.lifecycle import EXECUTING
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.operations.agents.records import Agent
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
+    from dibs.operations.tasks.events import TaskAssigned
     from dibs.operations.tasks.records import Assignment, Task
     from dibs.operations.tasks.strategies import Facts
     from dibs.stores.seam import Transaction
@@ -55,7 +55,7 @@ def give(tx: Transaction, task: Task, assignment: Assignment, *, amount: int | N
     task.update({"assigned": assignment, "window": 0, "not_before": 0})
     workforce.expect(tx, agent, until)
     records.put_task(tx, task)
-    event: dict[str, Any] = {"to": agent, "strategy": assignment["strategy"], "until": until}
+    event: TaskAssigned = {"to": agent, "strategy": assignment["strategy"], "until": until}
     if amount is not None:
         event["amount"] = amount
     if request:

@@ -27,14 +27,15 @@ from dibs.stores.seam import COMMIT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
+    from dibs.errors import DibsError
     from dibs.operations.agents.records import Agent
     from dibs.operations.claims.records import Claim, Terms, Waiter, Want
     from dibs.operations.core.call import Call
+    from dibs.operations.tasks.answers import HeldTask, TakenTask, TaskTakeAnswer
     from dibs.operations.tasks.records import Task, TaskWaiter, TaskWant, WorkWaiter
     from dibs.operations.tasks.requests import TaskClaimRequest, TaskNextRequest
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 POLL_MS = 1_000  # of a waiter: it notices a dead holder within seconds
 ORPHANS_PER_TRIP = 256  # running tasks, all of which are checked for dead holders before the answer is "nothing"
@@ -44,7 +45,7 @@ READY_TASKS_PER_TRIP = 32  # where the strategy may skip the first ones for this
 # --- next
 
 
-def _next(tx: Transaction, call: Call, request: TaskNextRequest) -> Any:
+def _next(tx: Transaction, call: Call, request: TaskNextRequest) -> TaskTakeAnswer | Continue | Wait | DibsError:
     """The best task that is ready for this agent, in one transaction."""
     run, waiter = request["run"], request["waiter"]
     agent = registered_agent(tx, call.agent)
@@ -140,7 +141,7 @@ def _may_have(tx: Transaction, call: Call, agent: Agent, task: Task, run: str) -
 
 def grant(
     tx: Transaction, call: Call, task: Task, *, agent: str = "", left: int = 0, held: int = 0, origin: str = ""
-) -> dict[str, Any]:
+) -> TaskTakeAnswer:
     """Grant the task to the caller, or to `agent`: a claim on its name, and the state executing.
 
     The agent may have had the task before by other means: since `held`, and this much of its time is `left`.
@@ -168,24 +169,23 @@ def grant(
     return taken(tx, task, claim)
 
 
-def taken(tx: Transaction, task: Task, claim: Claim, **more: Any) -> dict[str, Any]:
+def taken(tx: Transaction, task: Task, claim: Claim) -> TaskTakeAnswer:
     """The answer to an agent that takes a task: everything needed to work on it."""
-    shown = lifecycle.shown(tx, task)
+    view: Json = lifecycle.shown(tx, task)
+    shown: TakenTask = view
     if task["payload"]:
         shown["payload"] = tx.get(records.payload_key(task["task"]))
     if task["after"] or task["total_kids"]:
         shown["inputs"] = True  # `task inputs` has them
-    answer = {"task": shown, "token": claim["token"], "claim": claim["claim"], "expires_at": iso(tx, claim["until"])}
-    answer.update(more)
-    return answer
+    return {"task": shown, "token": claim["token"], "claim": claim["claim"], "expires_at": iso(tx, claim["until"])}
 
 
-def follow_up(tx: Transaction, call: Call, run: str) -> dict[str, Any] | None:
+def follow_up(tx: Transaction, call: Call, run: str) -> TaskTakeAnswer | None:
     """The next task for an agent that has just finished one; None if nothing is ready."""
     return next(iter(take_some(tx, call, run, 1)), None)
 
 
-def take_some(tx: Transaction, call: Call, run: str, count: int) -> list[dict[str, Any]]:
+def take_some(tx: Transaction, call: Call, run: str, count: int) -> list[TaskTakeAnswer]:
     """The best tasks: as many as are ready, were asked for, and this agent may have."""
     agent = get_agent(tx, call.agent)
     if agent is None:
@@ -198,7 +198,7 @@ def take_some(tx: Transaction, call: Call, run: str, count: int) -> list[dict[st
     room = 1  # there is room for one, or the call would have been refused
     if count > 1:
         room = min(count, workforce.limit_of(tx, call, agent) - len(workforce.live_tasks(tx, call.agent)))
-    grants: list[dict[str, Any]] = []
+    grants: list[TaskTakeAnswer] = []
     while len(grants) < room:
         task = best(tx, call, agent, run)
         if task is None:
@@ -210,7 +210,7 @@ def take_some(tx: Transaction, call: Call, run: str, count: int) -> list[dict[st
 # --- who may
 
 
-def _refused(tx: Transaction, call: Call, agent: Agent) -> Any:
+def _refused(tx: Transaction, call: Call, agent: Agent) -> Forbidden | Quota | None:
     """Why this agent gets no task now: it has one already, or its breaker is open."""
     state, until = workforce.breaker(tx, call, agent)
     if state == "open":
@@ -224,7 +224,7 @@ def _refused(tx: Transaction, call: Call, agent: Agent) -> Any:
         return None
     names = ", ".join(claim["task"] for claim in live[:5])
     text = f"you work on {names} already; finish it (`dibs task done`), give it back (`dibs task release`), or fail it."
-    held = [{"id": claim["task"], "token": claim["token"]} for claim in live]
+    held: list[HeldTask] = [{"id": claim["task"], "token": claim["token"]} for claim in live]
     return Quota(text, what="live tasks for one agent", limit=limit, tasks=held)
 
 
@@ -289,7 +289,7 @@ def _wait(
 # --- claim
 
 
-def _claim(tx: Transaction, call: Call, request: TaskClaimRequest) -> Any:
+def _claim(tx: Transaction, call: Call, request: TaskClaimRequest) -> TaskTakeAnswer | Wait | DibsError:
     """Take a specific task, or wait for it: first come, first served, before waiters for any task."""
     name, waiter = request["id"], request["waiter"]
     agent = registered_agent(tx, call.agent)
@@ -301,8 +301,9 @@ def _claim(tx: Transaction, call: Call, request: TaskClaimRequest) -> Any:
         if not waiter and (not request["wait"] or error.fields.get("state") != PLANNED):
             raise
         answer = error
-    hopeful = isinstance(answer, Held) or (isinstance(answer, Conflict) and answer.fields.get("state") == PLANNED)
-    if request["wait"] > 0 and hopeful:
+    if request["wait"] > 0 and (
+        isinstance(answer, Held) or (isinstance(answer, Conflict) and answer.fields.get("state") == PLANNED)
+    ):
         from dibs.operations.claims import deadlocks
 
         want: Want = {
@@ -386,7 +387,7 @@ def take(
     *,
     waiter: str = "",
     will_wait: bool = False,
-) -> Any:
+) -> TaskTakeAnswer | DibsError:
     """Take this task, refresh it if it is the caller's, or name its holder. From `origin` it is planned on the way."""
     name = task["task"]
     if task["state"] == EXECUTING:
@@ -395,7 +396,9 @@ def take(
         if claim is not None and is_own and (call.from_current_process or not endings.gone(tx, call, [claim])):
             from dibs.operations.claims import releases
 
-            return taken(tx, task, releases.renew_one(tx, claim), renewed=True)
+            answer = taken(tx, task, releases.renew_one(tx, claim))
+            answer["renewed"] = True
+            return answer
         if claim is not None and not endings.gone(tx, call, [claim]):
             return _held_by(tx, call, task, claim, told=not will_wait)
         _gather_orphans(tx, call)
@@ -441,7 +444,7 @@ def _held_by(tx: Transaction, call: Call, task: Task, claim: Claim | Waiter, *, 
     return Held(blockers=blockers, more=0)
 
 
-def _cannot(tx: Transaction, call: Call, agent: Agent, task: Task, *, told: bool) -> Any:
+def _cannot(tx: Transaction, call: Call, agent: Agent, task: Task, *, told: bool) -> Held | Forbidden | Quota | None:
     """Why this agent may not take this planned task; None if it may."""
     identifier = task["task"]
     if task["open"] or task["kids"]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import NotRequired, TypedDict, TypeGuard
 
     from dibs.operations.agents.records import Worker
+    from dibs.operations.tasks.answers import TaskState
     from dibs.stores.seam import Json, Range, Transaction
 
     Demand = TypedDict("Demand", {"for": str})  # the type of its agents; "" for any
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
         created: int  # ms
         order: list[int | str] | str  # time, commit, place among those added together; a text in earlier versions
         max_attempts: int  # failed or lost ones, before it is quarantined
-        state: str  # one of lifecycle.STATES
+        state: TaskState
         priority: int  # higher comes first
         needs: list[str]  # capabilities that its agent must have, sorted
         open: int  # dependencies that are not complete yet

@@ -25,11 +25,13 @@ from dibs.operations.tasks.lifecycle import COMPLETE, DISCOVERY, EXECUTING, PLAN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypedDict
+    from typing import TypedDict
 
+    from dibs.errors import DibsError
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, JobsLeft
     from dibs.operations.tasks.additions import TaskSpec
+    from dibs.operations.tasks.answers import TaskAnswer, TaskState, TaskTakeAnswer
     from dibs.operations.tasks.outcomes import Work
     from dibs.operations.tasks.records import Task
     from dibs.operations.tasks.requests import (
@@ -43,22 +45,42 @@ if TYPE_CHECKING:
     )
     from dibs.stores.seam import Transaction
 
-    class TaskStanding(TypedDict):
-        """How a task stands."""
+    class ImportAnswer(TypedDict):
+        """Of `registry import`."""
 
-        state: str  # "" for a name that is claimed, without a task
-        origin: str  # the state to which it returns unfinished
-        holder: str  # the agent that has it, or ""
-        known_as: str  # the holder's id for the scripts
+        tasks: list[str]  # those that were added
+
+    class GivenBackAnswer(TypedDict):
+        """Of `registry release`."""
+
+        done: bool
+        holder: str  # another agent, whose task it is
+
+    class SettledAnswer(TypedDict):
+        """Of `registry settle`."""
+
+        scoped: list[str]  # the tasks that are scoped again
+
+    class TaskStanding(TypedDict):
+        """A task, as the scripts need it."""
+
+        state: str  # "" for a name that is only claimed
+        origin: str
+        holder: str
+        known_as: str  # the id by which scripts know the holder
         since: str | None
 
     class RegistryLook(TypedDict):
-        """How tasks stand; unknown ones are left out."""
+        """Of `registry look`."""
 
         tasks: dict[str, TaskStanding]
 
 
-MANUAL_STATES = (DISCOVERY, SCOPED, PLANNED)  # the states between which people move files, in their order
+MANUAL_STATES: tuple[TaskState, ...] = (
+    DISCOVERY,
+    SCOPED,
+    PLANNED,
+)  # the states between which people move files, in their order
 MAX_TASKS_READ = 1_000  # in one call
 MAX_HELD_MS = 86_400_000  # for a claim that was made with files; after half an hour it is stale
 
@@ -66,7 +88,7 @@ MAX_HELD_MS = 86_400_000  # for a claim that was made with files; after half an 
 # --- coming in
 
 
-def _import(tx: Transaction, call: Call, request: RegistryImportRequest) -> dict[str, Any]:
+def _import(tx: Transaction, call: Call, request: RegistryImportRequest) -> ImportAnswer:
     """Add the missing tasks, all or none."""
     added = []
     known = records.get_tasks(tx, [lifecycle.check_id(spec["id"]) for spec in request["tasks"]])
@@ -114,7 +136,7 @@ def _plan(tx: Transaction, agent: str, task: Task) -> str:
 # --- what the scripts do
 
 
-def _take(tx: Transaction, call: Call, request: RegistryTakeRequest) -> Any:
+def _take(tx: Transaction, call: Call, request: RegistryTakeRequest) -> TaskTakeAnswer | DibsError:
     """`claim_task.sh`."""
     spec = request["spec"]
     due_tasks.promote(tx, call)
@@ -126,7 +148,7 @@ def _take(tx: Transaction, call: Call, request: RegistryTakeRequest) -> Any:
     return pulls.take(tx, call, task, origin=SCOPED)
 
 
-def _adopt(tx: Transaction, call: Call, request: RegistryAdoptRequest) -> Any:
+def _adopt(tx: Transaction, call: Call, request: RegistryAdoptRequest) -> TaskTakeAnswer | DibsError:
     """A claimed file that names the caller."""
     spec = request["spec"]
     task = holders.find(tx, spec["id"]) or _join(tx, call, spec)
@@ -142,7 +164,7 @@ def _adopt(tx: Transaction, call: Call, request: RegistryAdoptRequest) -> Any:
     return pulls.grant(tx, call, task, left=request["left"], held=request["held"], origin=origin)
 
 
-def _give_back(tx: Transaction, call: Call, request: RegistryReleaseRequest) -> Any:
+def _give_back(tx: Transaction, call: Call, request: RegistryReleaseRequest) -> GivenBackAnswer | JobsLeft | Fenced:
     """`release_task.sh`: unfinished, back to where it came from; or complete."""
     task = records.load_task(tx, request["id"])
     claim = holders.live_claim(tx, task)
@@ -153,7 +175,8 @@ def _give_back(tx: Transaction, call: Call, request: RegistryReleaseRequest) -> 
         jobs: list[str] = []
         work: Work = {"id": task["task"], "token": claim["token"], "result": None}
         finished = outcomes.finish(tx, call, work, jobs)
-        return finished if isinstance(finished, Fenced) else with_jobs({"done": True, "holder": ""}, jobs)
+        answer: GivenBackAnswer = {"done": True, "holder": ""}
+        return finished if isinstance(finished, Fenced) else with_jobs(answer, jobs)
     task = outcomes.returned(tx, task, claim)
     _again_scoped(tx, call, task)
     return {"done": True, "holder": ""}
@@ -169,7 +192,7 @@ def _again_scoped(tx: Transaction, call: Call, task: Task) -> bool:
     return True
 
 
-def _settle(tx: Transaction, call: Call, request: RegistrySettleRequest) -> dict[str, Any]:
+def _settle(tx: Transaction, call: Call, request: RegistrySettleRequest) -> SettledAnswer:
     """`check_stale.sh`: expired and lost claims end now, and tasks that were scoped are scoped again."""
     tasks = [task for task in records.get_tasks(tx, list(request["ids"])).values() if task is not None]
     claims = [claim for task in tasks if (claim := holders.live_claim(tx, task, over=True)) is not None]
@@ -179,7 +202,7 @@ def _settle(tx: Transaction, call: Call, request: RegistrySettleRequest) -> dict
     return {"scoped": [task["task"] for task in back if _again_scoped(tx, call, task)]}
 
 
-def _move(tx: Transaction, call: Call, request: RegistryMoveRequest) -> dict[str, Any]:
+def _move(tx: Transaction, call: Call, request: RegistryMoveRequest) -> TaskAnswer:
     """A file was moved by hand to another state: the task follows, if no agent has it."""
     state = request["state"]
     task = records.load_task(tx, request["id"])

@@ -11,9 +11,9 @@ from dibs.operations.tasks import lifecycle, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.operations.core.call import Call
+    from dibs.operations.runs.answers import OutlookAnswer
+    from dibs.operations.tasks.answers import TaskAtWork
     from dibs.operations.tasks.requests import OutlookRequest
     from dibs.stores.seam import Transaction
 
@@ -23,7 +23,7 @@ MAX_TASKS_NAMED = 5  # running tasks; a person wants to know whom to look at, no
 MAX_TASKS_READ = 4_096
 
 
-def _outlook(tx: Transaction, call: Call, request: OutlookRequest) -> dict[str, Any]:
+def _outlook(tx: Transaction, call: Call, request: OutlookRequest) -> OutlookAnswer:
     """Is a task ready for this agent, running anywhere (`at_work` names some), or scheduled?"""
     run = request["run"]
     who = get_agent(tx, request["agent"])
@@ -37,7 +37,7 @@ def _outlook(tx: Transaction, call: Call, request: OutlookRequest) -> dict[str, 
     }
 
 
-def _at_work(tx: Transaction, run: str) -> list[dict[str, str]]:
+def _at_work(tx: Transaction, run: str) -> list[TaskAtWork]:
     """Some of the running tasks, and their agents."""
     rows, _ = records.scan_tasks(tx, records.in_state(lifecycle.EXECUTING), TASKS_PER_TRIP)
     tasks = [task for _, task in rows if not run or task["run"] == run]

@@ -17,9 +17,8 @@ from dibs.operations.tasks import outcomes, pulls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.operations.core.call import Call, JobsLeft
+    from dibs.operations.tasks.answers import RefusedTask, TaskTurnAnswer
     from dibs.operations.tasks.outcomes import Work
     from dibs.operations.tasks.records import Task
     from dibs.operations.tasks.requests import TaskTurnRequest
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 MAX_TASKS_PER_TURN = 100  # handed in, and taken: all other calls wait for this transaction
 
 
-def _turn(tx: Transaction, call: Call, request: TaskTurnRequest) -> dict[str, Any] | JobsLeft:
+def _turn(tx: Transaction, call: Call, request: TaskTurnRequest) -> TaskTurnAnswer | JobsLeft:
     """Hand in what is done, take what comes next."""
     handed: list[Work] = [
         {"id": work["id"], "token": work["token"], "result": work.get("result")} for work in request["done"] or ()
@@ -36,7 +35,7 @@ def _turn(tx: Transaction, call: Call, request: TaskTurnRequest) -> dict[str, An
     if len({work["id"] for work in handed}) < len(handed):
         raise Invalid("done: a task is listed twice", field="done")
     finished: list[str] = []
-    refused: list[dict[str, Any]] = []
+    refused: list[RefusedTask] = []
     jobs: list[str] = []
     room = max(1, long_jobs.RECORDS_PER_STEP // max(1, len(handed)))
     for work in handed:
@@ -52,7 +51,8 @@ def _turn(tx: Transaction, call: Call, request: TaskTurnRequest) -> dict[str, An
         else:
             finished.append(identifier)
     taken = pulls.take_some(tx, call, request["run"], request["take"]) if request["take"] else []
-    return with_jobs({"done": finished, "refused": refused, "tasks": taken}, jobs)
+    answer: TaskTurnAnswer = {"done": finished, "refused": refused, "tasks": taken}
+    return with_jobs(answer, jobs)
 
 
 _DONE = (

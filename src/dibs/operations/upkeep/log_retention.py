@@ -28,11 +28,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NotRequired, TypedDict
 
+    from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.upkeep.answers import PruneAnswer, SealAnswer
     from dibs.operations.upkeep.records import Archive, LastSeal, Link, SealPlace
     from dibs.operations.upkeep.requests import ArchiveDropRequest, LogPruneRequest, PrunePlanRequest, PruneRequest
-    from dibs.stores.seam import Json, Transaction
+    from dibs.stores.seam import Transaction
 
     class PrunePlan(TypedDict):
         """Which events may leave the store next."""
@@ -189,7 +190,7 @@ def _pruned(tx: Transaction, call: Call, archive: Archive | None, keep: int | No
     return {"through": through, "archives": [archive["file"]]}
 
 
-def _prune_rest(tx: Transaction, call: Call) -> dict[str, Json]:
+def _prune_rest(tx: Transaction, call: Call) -> NoAnswer:
     """Drop the next piece of the events that the last archive has, if any are left."""
     plan = _planned(tx, call, None)
     if plan["begun"]:

@@ -12,9 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
+    from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.upkeep.requests import KnownChangesRequest, NamedFilesRequest, WakeRequest
-    from dibs.stores.seam import Json, Transaction
+    from dibs.stores.seam import Transaction
 
     class MentionedFiles(TypedDict):
         """The files that a page of records mentions."""
@@ -48,7 +49,7 @@ def _known_changes(tx: Transaction, _: Call, request: KnownChangesRequest) -> di
     return {"known": [change for change in request["ids"] if kept[change] is not None]}
 
 
-def _wake(tx: Transaction, _: Call, request: WakeRequest) -> dict[str, Json]:
+def _wake(tx: Transaction, _: Call, request: WakeRequest) -> NoAnswer:
     tx.wake(request["channel"])
     tx.delete(records.wake_key(request["channel"]))  # nothing is there; Redis sends wakes along with what is written
     return {}
