@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.land.commits import Prepared
     from dibs.operations.core.call import Call
+    from dibs.operations.core.policy import LandSettings
 
 MAX_REDONE = 20  # times in a row that another process may move the target first
 MAX_LOGS = 40  # of checks that are kept
@@ -60,7 +61,7 @@ class OutOfTime(Exception):
     """The caller's timeout; the landings stay queued."""
 
 
-def need_check(settings: dict[str, Any]) -> None:
+def need_check(settings: LandSettings) -> None:
     """Nothing lands without a check; what would land asks this before it queues anything."""
     if not settings["check"]:
         raise Invalid(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,11 +17,14 @@ from tests.operations.crew import Crew
 from tests.operations.engines import OnEngine
 from tests.operations.fleet import Fleet, guards
 
+if TYPE_CHECKING:
+    from dibs.operations.core.policy import GuardSettings
+
 ASSIGN = {"lead": "orchestrator", "w*": "worker", "v*": "viewer", "a*": "agent"}
 CLIENT = 7  # a client's process above the call: the caller is an agent
 
 
-def roles(default: str = "", assign: dict[str, str] | None = None, **named: Any) -> dict[str, Any]:
+def roles(default: str = "", assign: dict[str, str] | None = None, **named: Any) -> GuardSettings:
     """What a config says about roles, as the guards are told."""
     pairs = [list(pair) for pair in (ASSIGN if assign is None else assign).items()]
     return guards(roles={"default": default, "assign": pairs, "named": named})

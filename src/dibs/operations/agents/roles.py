@@ -17,16 +17,17 @@ from dibs.operations.core.policy import covers, matches
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
+    from dibs.operations.agents.answers import RoleView
     from dibs.operations.agents.records import Agent
     from dibs.operations.agents.requests import UseRequest
     from dibs.operations.core.call import Call
+    from dibs.operations.core.policy import Rights
     from dibs.stores.seam import Transaction
 
 LOCAL_FOLDER = ".dibs/local"  # dibs' own record: only dibs writes there, and agents into their scratch folders
-NO_RIGHTS: dict[str, Any] = {"write": [], "tools": [], "commit": False, "deploy": False}
-ALL_RIGHTS: dict[str, Any] = {"write": ["**"], "tools": [], "commit": True, "deploy": True}
+NO_RIGHTS: Rights = {"write": [], "tools": [], "commit": False, "deploy": False}
+ALL_RIGHTS: Rights = {"write": ["**"], "tools": [], "commit": True, "deploy": True}
 
 
 def scratch_of(agent: str) -> str:
@@ -34,7 +35,7 @@ def scratch_of(agent: str) -> str:
     return f"{LOCAL_FOLDER}/scratch/{'/'.join([safe(part) for part in agent.split('/')])}"
 
 
-def of(call: Call, agent: Agent | None, client: str = "", who: str = "") -> tuple[str, dict[str, Any] | None]:
+def of(call: Call, agent: Agent | None, client: str = "", who: str = "") -> tuple[str, Rights | None]:
     """The role of the caller (or of `who`) and its rights; ("", None) for an agent without one."""
     roles = call.policy.guards["roles"]
     identifier = who or call.agent
@@ -65,23 +66,26 @@ def _is_own_promotion(call: Call, pattern: str, agent: str, given: str) -> bool:
     return RANKS[rank_of(call, given or AGENT)] > RANKS[rank_of(call, usual or AGENT)]
 
 
-def told(call: Call, agent: Agent) -> dict[str, Any] | None:
+def told(call: Call, agent: Agent) -> RoleView | None:
     """The caller's role and what it lets it do, for its briefing; None without one, and for a person's credential."""
     name, rights = of(call, agent, call.kind)
     if rights is None or rank_of(call, name) == PERSON:
         return None
     scratch = "" if rank_of(call, name) == VIEWER else scratch_of(call.agent)
-    return {"role": name, "scratch": scratch, **{right: rights[right] for right in ("write", "commit", "deploy")}}
+    return {
+        "role": name, "scratch": scratch, "write": rights["write"], "commit": rights["commit"],
+        "deploy": rights["deploy"],
+    }  # fmt: skip
 
 
-def _rights(call: Call, name: str) -> dict[str, Any]:
+def _rights(call: Call, name: str) -> Rights:
     preset = NO_RIGHTS if rank_of(call, name) in {VIEWER, WORKER} else ALL_RIGHTS
     return {**preset, **call.policy.guards["roles"]["named"].get(name, {})}
 
 
 def rank_of(call: Call, role: str) -> str:
     """The rank of a role (authority.py); a role of the config counts as an agent, unless it says otherwise."""
-    own: str = call.policy.guards["roles"]["named"].get(role, {}).get("may", "")
+    own = call.policy.guards["roles"]["named"].get(role, {}).get("may", "")
     return own or (role if role in RANKS else AGENT)
 
 
@@ -99,7 +103,7 @@ def _speaks_of(pattern: str, agent: str, kind: str, client: str) -> bool:
     return pattern in {agent, agent.partition("/")[0]}
 
 
-def may_hold(role: dict[str, Any], resource: Sequence[str]) -> bool:
+def may_hold(role: Rights, resource: Sequence[str]) -> bool:
     """May a role write this path, or hold this name (such as `port:8080`)?"""
     fits = matches if resource[0] == "name" else covers
     return any(fits(pattern, resource) for pattern in role["write"])
@@ -143,7 +147,7 @@ def refusal_of_write(
     )
 
 
-def bans(role: dict[str, Any], tool: str) -> bool:
+def bans(role: Rights, tool: str) -> bool:
     """Is this tool on a role's list? A name there may end with `*`: `mcp__github__*`."""
     listed = role.get("tools", ())
     return any(tool.startswith(name[:-1]) if name.endswith("*") else tool == name for name in listed)
@@ -159,7 +163,7 @@ def _banned(name: str, tool: str) -> Forbidden:
     return Forbidden(text, role=name, tool=tool)
 
 
-def _use(tx: Transaction, call: Call, request: UseRequest) -> Any:
+def _use(tx: Transaction, call: Call, request: UseRequest) -> dict[str, str] | Forbidden:
     """May the agent use this tool at all?"""
     tool = request["tool"]
     name, role = of(call, get_agent(tx, call.agent), request["client"])
@@ -172,7 +176,7 @@ def _use(tx: Transaction, call: Call, request: UseRequest) -> Any:
 def refusal_to(call: Call, agent: Agent | None, act: str, client: str = "") -> Forbidden | None:
     """Why the caller may not `commit` or `deploy`, or None."""
     name, role = of(call, agent, client)
-    if role is None or role[act]:
+    if role is None or role.get(act):
         return None
     return Forbidden(
         f"{call.name or call.agent} is a {name} and may not {act}; hand your result over, an orchestrator does it.",
