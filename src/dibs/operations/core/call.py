@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
     Answer = dict[str, Any]  # of an operation, whose declaration names its TypedDict
-    Fields = dict[
-        str, Any
-    ]  # of a request before its check; `requests.pyi` of its room has its type
+    Fields = dict[str, Any]  # of a request before its check; `requests.pyi` of its room has its type
     Process = list[Any]
     A = TypeVar("A")  # the type of an answer
 

@@ -10,12 +10,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.interfaces.cli.render import Items
+    from dibs.operations.messages.answers import MessageView
 
 UNLIMITED_CHARS = 1 << 20  # letters: no message is that long
 MAX_RECIPIENTS_SHOWN = 5  # recipients that are named
 
 
-def lines(messages: list[dict[str, Any]]) -> Items:
+def lines(messages: list[MessageView]) -> Items:
     """Messages, each as the quoted words of its sender."""
     return [line for m in messages for line in quotes.lines(m, f"{times.ago(m['at'])} ago", UNLIMITED_CHARS)]
 
