@@ -28,7 +28,7 @@ from dibs.client import catalogue
 from dibs.client.session import Session
 from dibs.client.upkeep import log_archives
 from dibs.errors import DibsError
-from dibs.interfaces import session_hooks
+from dibs.interfaces import session_doors
 from dibs.machine import clock
 from dibs.operations.core.call import Call
 from dibs.stores.sqlite import store as sqlite_store
@@ -62,7 +62,7 @@ class Month:
         os.makedirs(f"{folder}/.dibs")
         with open(f"{folder}/.dibs/config.toml", "w", encoding="utf-8") as file:
             file.write('id = "month"\n[log]\n' + "".join(f"{name} = {value}\n" for name, value in (log or {}).items()))
-        self.session = Session(folder, folder, place=location.find(folder, None), door=session_hooks.ProgramDoor())
+        self.session = Session(folder, folder, place=location.find(folder, None), door=session_doors.ProgramDoor())
         self.agents = [self._new(number) for number in range(agents)]
         self.born = [self.now - self.chance.randrange(SESSION_MS) for _ in self.agents]
         self.sessions = agents

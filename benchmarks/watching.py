@@ -20,7 +20,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 import dibs
 from benchmarks.figures import AT_MOST, Row, Target, median
 from dibs.client.session import Session
-from dibs.interfaces.session_hooks import ProgramDoor
+from dibs.interfaces.session_doors import ProgramDoor
 from dibs.interfaces.top.action_thread import ActionThread
 from dibs.interfaces.top.app import Changed, Top
 from dibs.interfaces.top.picture import frame

@@ -35,7 +35,7 @@ OWN = {
     "interfaces/cli/doctor/todo.py": {"names"},  # quoted where the message is made
     "interfaces/cli/help.py": {"name", "word"},
     "interfaces/cli/parse.py": {"command"},
-    "interfaces/cli/render/claims.py": {"one['id']"},
+    "interfaces/cli/render/claims.py": {"content['id']"},
     "interfaces/cli/suggest.py": {"name"},
     "guards/advised.py": {"verb"},
     "guards/briefing.py": {"task['token']"},

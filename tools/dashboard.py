@@ -78,7 +78,7 @@ def _take(window: Any, about: dict[str, Any], server: subprocess.Popen[bytes], f
     name, address, theme, size, first = picture
     context = window.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce", device_scale_factor=1)
     page = context.new_page()
-    page.goto(sign_in.address(about))
+    page.goto(sign_in.address(about["url"], about["token_file"]))
     page.wait_for_function("() => document.querySelector('#top') !== null")
     page.evaluate("(hash) => { location.hash = hash; }", address)
     view = address.removeprefix("#/").partition("?")[0]

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from dibs.audit import explain, sentences
+from dibs.audit.checks.history import History
+from dibs.audit.fold import Fold
 from dibs.client import catalogue
 from dibs.errors import DibsError, NotFound
 from dibs.operations.core.call import Call
@@ -336,10 +338,17 @@ def test_every_kind_of_event_has_a_sentence() -> None:
     assert set(KINDS) == set(sentences.SENTENCES)
 
 
+def test_each_function_that_reads_an_event_s_data_expects_the_type_of_its_kind() -> None:
+    for readers in (sentences.SENTENCES, Fold()._readers, History(0)._readers):
+        for kind, reader in readers.items():
+            data = next(type_ for name, type_ in reader.__annotations__.items() if name in {"d", "data", "_"})
+            assert data == "Json" or "".join(map(str.capitalize, kind.split("."))) in data.split(" | "), kind
+
+
 def test_what_agents_wrote_cannot_leave_its_quotation_marks_or_move_the_cursor() -> None:
     teller = sentences.Teller({"x": "ev\x1b[2Jil\nada"})
     data = {"why": "a\nb\x1b]0;owned\x07" * 50}
-    event = {"kind": "agent.killed", "agent": "x", "subject": "y\u202e", "now": 0, "data": data}
+    event: Any = {"kind": "agent.killed", "agent": "x", "subject": "y\u202e", "now": 0, "data": data}
     text = teller.tell(event)
     assert text.isprintable()
     assert "\\u001b[2Jil\\u000aada killed y\\u202e: “a b\\u001b]0;owned\\u0007" in text
@@ -347,7 +356,7 @@ def test_what_agents_wrote_cannot_leave_its_quotation_marks_or_move_the_cursor()
 
 
 def test_an_event_of_an_unknown_kind_is_told_all_the_same() -> None:
-    event = {"kind": "new.kind", "agent": "x", "subject": "y", "now": 0, "data": {}}
+    event: Any = {"kind": "new.kind", "agent": "x", "subject": "y", "now": 0, "data": {}}
     assert sentences.Teller({}).tell(event) == "x: new.kind y."
 
 

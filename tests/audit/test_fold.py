@@ -17,7 +17,8 @@ from tests.audit.test_stats import SEEDS, history
 from tests.operations.fleet import WALL, Fleet
 
 if TYPE_CHECKING:
-    from dibs.audit.fold import ClaimSpan, Event, TaskSpan
+    from dibs.audit.fold import ClaimSpan, TaskSpan
+    from dibs.stores.seam import LogEvent
 
 MINUTE = 60_000
 
@@ -40,11 +41,11 @@ class Record(Listener):
     def attempt_ended(self, span: TaskSpan) -> None:
         self.attempts.append(span)
 
-    def agent_stopped(self, agent: str, event: Event, how: str) -> None:
+    def agent_stopped(self, agent: str, event: LogEvent, how: str) -> None:
         self.stopped.append((agent, how, event["kind"]))
 
 
-def events(fleet: Fleet, after: int = 0) -> list[Event]:
+def events(fleet: Fleet, after: int = 0) -> list[LogEvent]:
     return [read_event(event) for event in fleet.store.events(after, 100_000)]
 
 
@@ -254,6 +255,7 @@ def test_a_guard_s_word_for_a_claim_refused_in_the_same_commit_is_no_second_refu
     refusal = {"agent": "bob", "subject": "a.py", "seq": 1, "now": 1, "wall": 1}
     data = {"code": "order", "resources": [["file", "a.py"]], "blockers": []}
     for kind, commit in (("claim.refused", 5), ("edit.refused", 5), ("edit.refused", 6)):
-        Fold(made).read({**refusal, "kind": kind, "commit": commit, "data": data})
+        event: Any = {**refusal, "kind": kind, "commit": commit, "data": data}
+        Fold(made).read(event)
     assert made.total.counts["refused"] == 2
     assert (made.refusals["claim"], made.refusals["edit"]) == (1, 2)

@@ -141,16 +141,16 @@ def test_the_table_is_fitted_to_the_terminal_and_says_what_has_no_room(ann: dibs
             ws.claim(f"src/{agent}/a/rather/long/path/of/a/file.py")
     found = ann.map()
     for width in (60, 100, 200):
-        lines = terminal.text(drawn.table(dict(found), width))
+        lines = terminal.text(drawn.table(found, width))
         assert all(terminal.cells(line) <= width for line in lines[: len(agents) + 1])
-    assert any(line.startswith("OTHERS are ") for line in terminal.text(drawn.table(dict(found), 60)))
+    assert any(line.startswith("OTHERS are ") for line in terminal.text(drawn.table(found, 60)))
     assert terminal.text(drawn.table({**found, "resources": []}, 80)) == ["nothing was claimed or written yet"]
 
 
 def test_hostile_names_are_escaped_in_the_picture_and_the_table(ann: dibs.Workspace) -> None:
     ann.claim(HOSTILE)
     ann.emit("a.b")
-    found: dict[str, Any] = dict(ann.map())
+    found: Any = ann.map()
     found["agents"][0]["name"] = found["resources"][1]["agents"][0]["name"] = "<b>\x1b[31m"
     text = map_svg.render(found)
     root = ET.fromstring(text)  # noqa: S314 our own
@@ -166,7 +166,8 @@ def test_a_map_too_large_to_keep_says_how_much_was_left_out(monkeypatch: pytest.
     monkeypatch.setattr(resource_map, "MAX_RESOURCES", 2)
     uses = resource_map.Uses()
     for number in range(4):
-        uses.noted({"kind": "state.set", "agent": "a", "subject": str(number), "data": {}, "seq": 1, "wall": 1})
+        event: Any = {"kind": "state.set", "agent": "a", "subject": str(number), "data": {}, "seq": 1, "wall": 1}
+        uses.noted(event)
     assert (len(uses.rows), uses.left_out) == (2, 2)
 
 

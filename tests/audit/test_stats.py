@@ -18,6 +18,7 @@ from dibs.stores.seam import read_event
 from tests.operations.fleet import WALL, Fleet
 
 if TYPE_CHECKING:
+    from dibs.stores.seam import LogEvent
     from tests.scratch import Shell
 
 AGENTS = ("ann", "bob", "carl")
@@ -72,7 +73,7 @@ def _finish(fleet: Fleet, chance: random.Random, agent: str) -> None:
             fleet.call(agent, "task fail", id=task["id"], why="x", **failed)
 
 
-def figures(events: list[dict[str, Any]], since: int, until: int, buckets: int, now: int) -> Figures:
+def figures(events: list[LogEvent], since: int, until: int, buckets: int, now: int) -> Figures:
     """As the query counts."""
     found = Figures(since, until, buckets)
     fold = Fold(found)
@@ -85,10 +86,10 @@ def figures(events: list[dict[str, Any]], since: int, until: int, buckets: int, 
 # --- the slow count
 
 
-def brute(events: list[dict[str, Any]], since: int, now: int, wall: int) -> dict[str, Any]:
+def brute(events: list[LogEvent], since: int, now: int, wall: int) -> dict[str, Any]:
     """Everything by searching the whole list again for each figure."""
 
-    def late(event: dict[str, Any]) -> bool:
+    def late(event: LogEvent) -> bool:
         return bool(event["wall"] >= since)
 
     out: dict[str, Any] = {}
@@ -124,7 +125,7 @@ def _task(held: list[Any]) -> bool:
     return all(text.startswith("task:") for _, text, *_ in held)
 
 
-def _attempts(events: list[dict[str, Any]], now: int, wall: int) -> list[dict[str, Any]]:
+def _attempts(events: list[LogEvent], now: int, wall: int) -> list[dict[str, Any]]:
     found = []
     moves = [e for e in events if e["kind"] == "task.moved"]
     for place, begin in enumerate(moves):
@@ -142,7 +143,7 @@ def _attempts(events: list[dict[str, Any]], now: int, wall: int) -> list[dict[st
     return found
 
 
-def _end_of(events: list[dict[str, Any]], claim: str) -> dict[str, Any] | None:
+def _end_of(events: list[LogEvent], claim: str) -> LogEvent | None:
     """The event that ends a claim."""
     for event in events:
         if event["subject"] == claim and (
@@ -152,7 +153,7 @@ def _end_of(events: list[dict[str, Any]], claim: str) -> dict[str, Any] | None:
     return None
 
 
-def _held(events: list[dict[str, Any]], grants: list[dict[str, Any]], late: Any, now: int) -> tuple[int, int]:
+def _held(events: list[LogEvent], grants: list[LogEvent], late: Any, now: int) -> tuple[int, int]:
     total = lost = 0
     for grant in grants:
         end = _end_of(events, grant["subject"])
@@ -164,7 +165,7 @@ def _held(events: list[dict[str, Any]], grants: list[dict[str, Any]], late: Any,
     return total, lost
 
 
-def _was_soon_free(events: list[dict[str, Any]], refusal: dict[str, Any]) -> bool:
+def _was_soon_free(events: list[LogEvent], refusal: LogEvent) -> bool:
     """Were all claims of the blockers that overlap what was refused free of it within a minute?"""
     if refusal["data"]["code"] != "held":
         return False

@@ -18,7 +18,7 @@ from dibs.client import catalogue, log_reader
 from dibs.client.session import Session
 from dibs.client.upkeep import log_archives, log_upkeep, rounds
 from dibs.errors import Forbidden, NotFound, Unavailable
-from dibs.interfaces import session_hooks
+from dibs.interfaces import session_doors
 from dibs.machine import clock, processes
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import DAY
@@ -58,7 +58,7 @@ class Keeper:
             str(self.folder),
             str(self.folder),
             place=location.find(str(self.folder), None),
-            door=session_hooks.ProgramDoor(),
+            door=session_doors.ProgramDoor(),
         )
 
     def call(self, name: str, /, agent: str = "ann", **fields: Any) -> Any:

@@ -140,7 +140,7 @@ def opened(chromium: Any, server: Server) -> Iterator[Opened]:
             window.page.fill("#token", token)
             window.page.click("button:has-text('Sign in')")
         else:
-            window.page.goto(sign_in.address(server.about))
+            window.page.goto(sign_in.address(server.about["url"], server.about["token_file"]))
         window.page.wait_for_function(LIVE)
         return window
 
@@ -179,7 +179,7 @@ def test_an_empty_workspace_says_what_to_do_and_fills_by_itself(chromium: Any, t
     with Server(tmp_path) as server:
         context = chromium.new_context()
         window = Window(context.new_page(), server.about["url"])
-        window.page.goto(sign_in.address(server.about))
+        window.page.goto(sign_in.address(server.about["url"], server.about["token_file"]))
         window.see("No agents yet", "main")
         window.see("Nobody here yet", "#verdict")
         with dibs.open(str(tmp_path), agent="ada", timeout=10) as workspace:

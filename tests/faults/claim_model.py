@@ -7,7 +7,10 @@ compares each with each, and closes the whole graph of who waits for whom.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dibs.stores.seam import LogEvent
 
 GRACE_MS = 1_000  # a place counts for this long after its deadline, so that its owner can say that it gives up
 NEVER = 1 << 62  # the ticket of a request that has no place yet
@@ -16,20 +19,20 @@ NEVER = 1 << 62  # the ticket of a request that has no place yet
 class Model:
     """Replays the log; `problems` are the decisions that it would not have made."""
 
-    def __init__(self, events: list[dict[str, Any]]) -> None:
+    def __init__(self, events: list[LogEvent]) -> None:
         self.claims: dict[str, dict[str, Any]] = {}
         self.places: dict[str, dict[str, Any]] = {}
         self.problems: list[str] = []
         self.seen: Counter[str] = Counter()
         # A place whose owner fell silent may be passed from a moment on that the log does not know.
         self._silent = {e["subject"] for e in events if e["kind"] == "wait.ended" and e["data"]["why"] == "lapsed"}
-        commits: dict[int, list[dict[str, Any]]] = {}
+        commits: dict[int, list[LogEvent]] = {}
         for event in events:
             commits.setdefault(event["commit"], []).append(event)
         for commit in commits.values():
             self._commit(commit)
 
-    def _commit(self, events: list[dict[str, Any]]) -> None:
+    def _commit(self, events: list[LogEvent]) -> None:
         now = events[0]["now"]
         held_before = [dict(claim) for claim in self.claims.values() if claim["until"] > now]
         tickets: dict[str, int] = {}  # of the places that ended in this commit, by agent
@@ -67,7 +70,7 @@ class Model:
                 self._refused(event, judged=judged)
         self._handed_over(freed, now)
 
-    def _refused(self, event: dict[str, Any], *, judged: bool) -> None:
+    def _refused(self, event: LogEvent, *, judged: bool) -> None:
         """A refusal is of a real cycle or a real holder, and leaves no place of its agent behind."""
         code, agent = event["data"]["code"], event["agent"]
         self.seen[f"refused {code}"] += 1
@@ -85,7 +88,7 @@ class Model:
             self.problems.append(f"{asked['agent']} is told of a deadlock that is none: {asked} {claims} {places}")
         return True
 
-    def _granted(self, event: dict[str, Any], held_before: list[dict[str, Any]], ticket: int) -> None:
+    def _granted(self, event: LogEvent, held_before: list[dict[str, Any]], ticket: int) -> None:
         data, agent, now = event["data"], event["agent"], event["now"]
         claim = {"agent": agent, "resources": data["resources"], "mode": data["mode"], "until": data["until"]}
         others = [one for one in self.claims.values() if one["until"] > now and conflict(one, claim)]

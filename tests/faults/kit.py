@@ -31,6 +31,8 @@ from tests.canonical import canonical
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dibs.stores.seam import LogEvent
+
 ROOT = Path(__file__).parents[2]
 DIBS = Path(sys.executable).with_name("dibs")
 PATIENCE = 120.0  # seconds after which a silent child is a failure
@@ -281,7 +283,7 @@ class World:
         found = self.here("status")["claims"]
         return [(claim["agent"], tuple(claim["resources"]), claim["mode"], claim["token"]) for claim in found]
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[LogEvent]:
         """The whole log, opened."""
         with self.store() as store:
             return [read_event(event) for event in store.events(0, 1_000_000)]
@@ -326,7 +328,7 @@ class World:
         shutil.copytree(copy, self.local)
 
 
-def live_by_log(events: list[dict[str, Any]]) -> dict[str, tuple[str, int]]:
+def live_by_log(events: list[LogEvent]) -> dict[str, tuple[str, int]]:
     """The claims that the log says are granted and not ended: id → agent and token."""
     live: dict[str, tuple[str, int]] = {}
     for event in events:

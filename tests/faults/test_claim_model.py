@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +14,8 @@ from tests.stores.redis_server import ALWAYS, Machine, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from dibs.stores.seam import LogEvent
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +36,7 @@ def play(world: World, dice: Dice) -> Counter[str]:
     return seen
 
 
-def judge(events: list[dict[str, Any]], seen: Counter[str]) -> None:
+def judge(events: list[LogEvent], seen: Counter[str]) -> None:
     """The log holds no decision that the model would not have made, and nothing is left."""
     model = Model(events)
     print(dict(seen), dict(model.seen))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from dibs.stores.seam import LogEvent
+
 pytestmark = pytest.mark.slow
 
 A, B, C = ["file", "a.py"], ["file", "b.py"], ["file", "c.py"]
@@ -224,7 +226,7 @@ def test_a_kill_in_or_before_any_write_to_the_disk_leaves_all_of_an_operation_or
 class Told:
     """What the log tells of what processes were answered."""
 
-    def __init__(self, events: list[dict[str, Any]]) -> None:
+    def __init__(self, events: list[LogEvent]) -> None:
         self.granted: dict[tuple[str, int], set[str]] = {}
         self.released: set[tuple[str, tuple[str, ...]]] = set()
         self.booted: dict[str, int] = {}

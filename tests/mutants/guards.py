@@ -18,9 +18,9 @@ WHOSE = "tests/operations/guards/test_attribution.py"
 
 ROWS = (
     # what may ship
-    ("stale", "drop if containing return Behind",
+    ("deploy_guard.stale", "drop if containing return Behind",
      f"{RULES}::test_what_is_behind_is_refused_with_how_far_and_unsynced_does_not_excuse_it"),
-    ("stale", "never if containing boolop behind",
+    ("deploy_guard.stale", "never if containing boolop behind",
      f"{RULES}::test_what_cannot_be_compared_is_refused_with_2_unless_it_is_said"),
     ("deploy_guard._judge", "drop operand UNKNOWN_FACTS",
      f"{RULES}::test_what_cannot_be_compared_is_refused_with_2_unless_it_is_said"),

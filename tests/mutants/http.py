@@ -41,7 +41,7 @@ ROWS = (
     ("entry._write", "drop operand _credential_refusal", NOT_ANOTHERS),
     ("entry._read", "never if VIEWER", NOT_ANOTHERS),
     ("_rank_refusal", "drop operand role", ROLE),
-    ("rank", "drop if credential", ROLE),
+    ("authority.rank", "drop if credential", ROLE),
     ("roles.of", "never if role", ROLE),
     ("entry._refuse", "never ifexp agent",
      f"{CREDENTIALS}::test_the_log_names_the_agent_whose_credential_it_was_and_not_the_one_that_was_named"),

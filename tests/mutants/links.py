@@ -18,7 +18,7 @@ ROWS = (
     ("SocketLink.attempt", "replace tuple number -> None", f"{ONCE}[after-KILL-release]"),
     ("FarLink.attempt", "replace list beneath dict via -> [$0, $1 + $2.0, False]",
      f"{FAR}::test_an_answer_that_is_lost_on_the_way_is_asked_again_and_done_once[after]"),
-    ("carry_on", "replace assign via #1 -> via = call.via",
+    ("carry_on", "replace assign via #1 -> via = call.exchange",
      f"{DRIVER}::test_jobs_do_not_run_under_the_name_of_the_request_that_left_them"),
     ("Driver.after", "never if MAX_ROUNDS",
      f"{DRIVER}::test_an_operation_that_always_lacks_a_fact_ends_unavailable"),

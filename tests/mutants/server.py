@@ -28,5 +28,5 @@ ROWS = (
     ("_lead_in_loop", "never if _is_free", f"{DESK}::test_a_loop_does_not_wait_for_another_process"),
     ("_lead_in_loop", "never if MAX_LENT_S",
      f"{DESK}::test_a_loop_that_was_kept_for_long_leaves_the_next_groups_to_the_desks_thread"),
-    ("DeskStore.run", "never if get_ident", f"{DESK}::test_a_thread_that_settles_a_store_does_not_wait_for_the_desk"),
+    ("GroupStore.run", "never if get_ident", f"{DESK}::test_a_thread_that_settles_a_store_does_not_wait_for_the_desk"),
 )  # fmt: skip

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
     from dibs.operations.core.policy import GuardSettings
     from dibs.operations.guards.edit_guard import Knowledge
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import LogEvent, Transaction
 
 WALL = 1_700_000_000_000
 TREE, OTHER_TREE = "/repo", "/repo-linked"  # two working trees of one repository
@@ -194,7 +194,7 @@ class Fleet:
         shown = self.call("viewer", "status")
         return sorted((claim["agent"], text) for claim in shown["claims"] for text in claim["resources"])
 
-    def events(self, kind: str = "") -> list[dict[str, Any]]:
+    def events(self, kind: str = "") -> list[LogEvent]:
         """The log."""
         return [e for e in map(read_event, self.store.events(0, 1_000_000)) if e["kind"].startswith(kind)]
 

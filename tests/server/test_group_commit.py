@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Busy, Unavailable
-from dibs.server.desk_store import DeskStore
 from dibs.server.group_commit import MAX_GROUP, GroupCommit, Request
+from dibs.server.group_store import GroupStore
 from dibs.stores.seam import COMMIT
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.testing import conformance
@@ -505,7 +505,7 @@ def test_a_store_behind_a_desk_conforms(case: Callable[[Callable[[], Store]], No
 
     def make() -> Store:
         desks.append(GroupCommit(MemoryStore()))
-        return DeskStore(desks[-1])
+        return GroupStore(desks[-1])
 
     case(make)
     for desk in desks:
@@ -520,7 +520,7 @@ def test_a_thread_that_settles_a_store_does_not_wait_for_the_desk(monkeypatch: p
             self._turns.call(lambda fn: fn(), fn, 5.0)
 
     desk = GroupCommit(Lossy())
-    store = DeskStore(desk)
+    store = GroupStore(desk)
     seen: list[int] = []
     desk._is_led = True  # the desk's thread is at work, and waits for the store
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.operations.core.policy import TaskSettings
-    from dibs.stores.seam import Store, Transaction
+    from dibs.stores.seam import LogEvent, Store, Transaction
 
 TTL = 30_000
 OPEN = 60  # tasks that may be open before nobody adds any more
@@ -41,7 +41,7 @@ class Ledger:
         self.claims: dict[str, dict[str, Any]] = {}  # live claims on tasks: task, agent, token, until
         self.completed = self.refused = self.lost = 0
 
-    def hear(self, said: dict[str, Any]) -> None:
+    def hear(self, said: LogEvent) -> None:
         """One more event."""
         kind, subject, data = said["kind"], said["subject"], said["data"]
         if kind == "claim.granted" and data["resources"][0][1].startswith("task:"):
@@ -64,7 +64,7 @@ class Ledger:
         elif kind == "task.moved":
             self.moved(said)
 
-    def moved(self, said: dict[str, Any]) -> None:
+    def moved(self, said: LogEvent) -> None:
         """A task went on."""
         name, data = said["subject"], said["data"]
         assert self.states[name] == data["from"], f"{name} is {self.states[name]}, not {data['from']}"

@@ -15,7 +15,7 @@ from dibs.client import catalogue
 from dibs.client.session import Session
 from dibs.client.upkeep import log_upkeep
 from dibs.errors import DibsError
-from dibs.interfaces import session_hooks
+from dibs.interfaces import session_doors
 from dibs.ledger import ledger_files
 from dibs.machine import caller, clock, processes
 from dibs.operations.core.call import Call, process_name
@@ -65,7 +65,7 @@ class Stage(Fleet):
         patch.setitem(caller.environ(), "USER", "me")
         self.now = now
         self.session = Session(
-            str(folder), None, place=location.find(str(folder), None), door=session_hooks.ProgramDoor()
+            str(folder), None, place=location.find(str(folder), None), door=session_doors.ProgramDoor()
         )
         self.policy = self.session.config.policy
         self.store = self.session.store  # type: ignore[assignment]

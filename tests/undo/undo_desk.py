@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
 
+from dibs.audit.answers import UndoneView
 from dibs.canonical import Canonical
 from dibs.client.session import Session
 from dibs.ledger import working_tree
@@ -145,7 +145,7 @@ class Desk:
         only = undo_plan.resources_of(self.session, paths)
         return undo_plan.Planner(self.session, scope, only, merge=theirs).made()
 
-    def undo(self, what: str, *paths: str, theirs: bool = False, by: str = "boss") -> dict[str, Any]:
+    def undo(self, what: str, *paths: str, theirs: bool = False, by: str = "boss") -> UndoneView:
         plan = self.plan(what, *paths, theirs=theirs, by=by)
         assert theirs or not plan.blocked
         worker = apply.Worker(self.session, self.session.identify(by))

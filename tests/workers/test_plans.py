@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 from dibs.client.session import Session
 from dibs.errors import Conflict, Invalid
+from dibs.operations.runs.answers import BatchOutlookAnswer
 from dibs.operations.tasks import batches
+from dibs.operations.tasks.answers import FailedTask
+from dibs.operations.votes.answers import VoteState
 from dibs.workers import cast_ballot, run_driver, run_file, run_screen
 from tests.scratch import Shell
 
@@ -400,11 +403,14 @@ def test_a_vote_does_not_push_an_elector_aside_who_is_at_work(shell: Shell) -> N
     ],
 )
 def test_a_run_is_complete_when_its_pattern_came_to_its_end(
-    pattern: str, states: dict[str, int], poll: str | None, complete: bool
+    pattern: str, states: dict[str, int], poll: VoteState | None, complete: bool
 ) -> None:
-    failed = [{"id": "x"}] * states.get("failed", 0)
-    outlook = {"states": states, "failed": failed, "stuck": states.get("planned", 0), "going": 0}
-    assert run_driver.complete(pattern, outlook, {"state": poll} if poll else None) is complete
+    failed: FailedTask = {"id": "x", "state": "failed", "race": "", "why": ""}
+    outlook: BatchOutlookAnswer = {
+        "states": states, "failed": [failed] * states.get("failed", 0), "stuck": states.get("planned", 0), "going": 0,
+        "total": sum(states.values()), "groups": {}, "progress": 0,
+    }  # fmt: skip
+    assert run_driver.complete(pattern, outlook, poll) is complete
 
 
 def test_a_ballot_counts_comes_late_or_is_refused_for_good(shell: Shell) -> None:

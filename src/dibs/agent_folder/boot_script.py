@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    Brief = Callable[[dict[str, Any]], None]
+    from dibs.operations.agents.answers import BootAnswer
+
+    Brief = Callable[[BootAnswer], None]
 
 BEGINS = ("TASK STATE VERIFICATION", "Verifying task state")
 ENDS = "END OF NEW LOGIC"
@@ -147,7 +149,7 @@ def _fatal(task: str, other: str) -> str:
     )
 
 
-def _tell(desk: Registrar, result: dict[str, Any], brief: Brief) -> None:
+def _tell(desk: Registrar, result: BootAnswer, brief: Brief) -> None:
     """The briefing, in addition to the script's output: its losses, messages and rules count as delivered."""
     import contextlib
 

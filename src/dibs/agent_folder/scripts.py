@@ -27,7 +27,14 @@ from dibs.stores.sqlite.gate import Gate
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, Self
+    from typing import Self
+
+    from dibs.operations.agents.answers import BootAnswer
+    from dibs.operations.core.declare import Operation
+    from dibs.operations.tasks.additions import TaskSpec
+    from dibs.operations.tasks.answers import TaskTakeAnswer
+    from dibs.operations.tasks.registries import RegistryLook, TaskStanding
+    from dibs.stores.seam import Json
 
 STALE_AFTER_S = 1800  # the scripts' own limit, counted from the time in the claimed file
 GATE_TIMEOUT_S = 30.0  # for another script: twenty at once need some two seconds on a busy machine
@@ -39,7 +46,7 @@ TASK_FOLDERS = (
     CLAIMED,
 )  # folders whose files are tasks; others are left alone
 TASKS_PER_TRANSACTION = 200  # when files become tasks
-NOBODY: dict[str, Any] = {"state": "", "holder": "", "known_as": "", "since": None, "origin": ""}
+NOBODY: TaskStanding = {"state": "", "holder": "", "known_as": "", "since": None, "origin": ""}
 
 
 class Registrar:
@@ -69,7 +76,7 @@ class Registrar:
 
     # --- the record
 
-    def run(self, operation: Any, call: Call, **fields: Any) -> Any:
+    def run(self, operation: Operation | str, call: Call, **fields: object) -> Json:
         """One operation, declared or by its name."""
         declared = self.session.operation(operation) if isinstance(operation, str) else operation
         return self.session.run(declared, call, fields)
@@ -86,22 +93,22 @@ class Registrar:
                 self.run(SAME, self.session.identify(own), alias=agent)
         return self.session.identify(agent or None)
 
-    def look(self, tasks: Iterable[str]) -> dict[str, dict[str, Any]]:
+    def look(self, tasks: Iterable[str]) -> dict[str, TaskStanding]:
         """The state and the holder of each of these tasks, by the record."""
         names = list(tasks)
-        found: dict[str, dict[str, Any]] = {}
+        standings: dict[str, TaskStanding] = {}
         for start in range(0, len(names), registries.MAX_TASKS_READ):
             some = names[start : start + registries.MAX_TASKS_READ]
             ids = [task_id(name) for name in some]
-            known = self.run(registries.LOOK, Call(self.session.config.policy), ids=ids)["tasks"]
-            found.update({name: known.get(task_id(name), NOBODY) for name in some})
-        return found
+            answer: RegistryLook = self.run(registries.LOOK, Call(self.session.config.policy), ids=ids)
+            standings.update({name: answer["tasks"].get(task_id(name), NOBODY) for name in some})
+        return standings
 
-    def look_at(self, task: str) -> dict[str, Any]:
+    def look_at(self, task: str) -> TaskStanding:
         """The same for one task."""
         return self.look([task])[task]
 
-    def spec(self, task: str) -> dict[str, Any]:
+    def spec(self, task: str) -> TaskSpec:
         """A task as its file describes it. A file claimed by an old script holds only its mark."""
         state = self.registry.state(task)
         text = self.registry.text(task, state)
@@ -109,10 +116,10 @@ class Registrar:
         if stamped or self.registry.is_mark(task, text):
             text = ""
         state = SCOPED if state in {"", CLAIMED} else "planned" if state == EXECUTING else state
-        found: dict[str, Any] = {"id": task_id(task), "title": title_of(task, text), "state": state}
+        spec: TaskSpec = {"id": task_id(task), "title": title_of(task, text), "state": state}
         if text.strip():
-            found["payload"] = {"text": text.replace("\x1a", " ")}
-        return found
+            spec["payload"] = {"text": text.replace("\x1a", " ")}
+        return spec
 
     def bring_in(self, tasks: Iterable[str]) -> list[str]:
         """Turn new files into tasks; returns these."""
@@ -123,12 +130,12 @@ class Registrar:
             made += self.run(registries.IMPORT, self.caller(), tasks=some)["tasks"]
         return made
 
-    def recorded(self, task: str) -> dict[str, Any]:
+    def recorded(self, task: str) -> TaskStanding:
         """The task's state, after a claim made with files alone was taken into the record."""
-        found = self.look_at(task)
-        mark = None if found["holder"] else self.registry.mark(task)
+        standing = self.look_at(task)
+        mark = None if standing["holder"] else self.registry.mark(task)
         if mark is None or is_stale(mark) or self.registry.known(task, mark):
-            return found
+            return standing
         try:
             self.adopt(task, mark)
         except DibsError as error:  # not a valid agent id, or a killed agent
@@ -136,7 +143,7 @@ class Registrar:
                 raise
         return self.look_at(task)
 
-    def adopt(self, task: str, mark: Mark) -> dict[str, Any]:
+    def adopt(self, task: str, mark: Mark) -> TaskTakeAnswer:
         """Give the task to the agent that the file names, for the rest of its life.
 
         Bound to no process, since none is known.
@@ -146,7 +153,7 @@ class Registrar:
         call = Call(self.session.config.policy, agent=mark.agent)
         held = min(max(0, clock.wall() - mark.at), STALE_AFTER_S * 1000)
         left = max(1000, STALE_AFTER_S * 1000 - held)
-        answer: dict[str, Any] = self.run(registries.ADOPT, call, spec=self.spec(task), left=left, held=held)
+        answer: TaskTakeAnswer = self.run(registries.ADOPT, call, spec=self.spec(task), left=left, held=held)
         self.registry.remember(task, mark)
         return answer
 
@@ -162,41 +169,41 @@ class Registrar:
             return True
         return shown
 
-    def follow(self, task: str, found: dict[str, Any]) -> bool:
+    def follow(self, task: str, standing: TaskStanding) -> bool:
         """Move the file to the task's state in the record; returns whether it was elsewhere."""
         state = self.registry.state(task)
-        if found["holder"]:
+        if standing["holder"]:
             mark = self.registry.mark(task)
-            if state == CLAIMED and mark is not None and mark.agent in {found["known_as"], found["holder"]}:
+            if state == CLAIMED and mark is not None and mark.agent in {standing["known_as"], standing["holder"]}:
                 self.registry.agree({task: CLAIMED})
                 return False
-            return bool(state) and self.show(task, found["known_as"])
-        if not state or found["state"] in {"", EXECUTING}:
+            return bool(state) and self.show(task, standing["known_as"])
+        if not state or standing["state"] in {"", EXECUTING}:
             return False
-        self.registry.back(task, found["state"])
-        self.registry.agree({task: found["state"]})
-        return bool(state != found["state"])
+        self.registry.back(task, standing["state"])
+        self.registry.agree({task: standing["state"]})
+        return state != standing["state"]
 
-    def moved_by_hand(self, task: str, found: dict[str, Any]) -> dict[str, Any]:
+    def moved_by_hand(self, task: str, standing: TaskStanding) -> TaskStanding:
         """Move the task if its file was moved and the record did not change since both agreed."""
-        here, there = self.registry.state(task), CLAIMED if found["holder"] else found["state"]
+        here, there = self.registry.state(task), CLAIMED if standing["holder"] else standing["state"]
         if here in {"", there} or self.registry.last().get(task) != there:
-            return found
+            return standing
         identifier = task_id(task)
-        if here == COMPLETE and found["holder"] and found["state"] == EXECUTING:
-            holder = Call(self.session.config.policy, agent=found["holder"])
+        if here == COMPLETE and standing["holder"] and standing["state"] == EXECUTING:
+            holder = Call(self.session.config.policy, agent=standing["holder"])
             self.run(registries.GIVE_BACK, holder, id=identifier, state=COMPLETE)
         elif here in registries.MANUAL_STATES and there in registries.MANUAL_STATES:
             self.run(registries.MOVE, self.caller(), id=identifier, state=here)
         else:
-            return found
+            return standing
         return self.look_at(task)
 
-    def settle(self, task: str, found: dict[str, Any]) -> dict[str, Any]:
+    def settle(self, task: str, standing: TaskStanding) -> TaskStanding:
         """Return a task without a holder to its earlier state."""
-        ended = found["state"] == EXECUTING and not found["holder"]
-        if not ended and not (found["origin"] and found["state"] == "planned"):
-            return found
+        ended = standing["state"] == EXECUTING and not standing["holder"]
+        if not ended and not (standing["origin"] and standing["state"] == "planned"):
+            return standing
         self.run(registries.SETTLE, self.caller(), ids=[task_id(task)])
         return self.look_at(task)
 
@@ -222,7 +229,7 @@ def unclear(task: str, states: list[str]) -> str:
 # --- the scripts
 
 
-def script(name: str, called: str, agent: str, words: list[str], brief: Callable[[dict[str, Any]], None]) -> int:
+def script(name: str, called: str, agent: str, words: list[str], brief: Callable[[BootAnswer], None]) -> int:
     """Do what one of the scripts did, with its arguments. `brief` prints the briefing of a boot for people."""
     try:
         if name in USAGE and not all([*words, "", ""][:2]):
@@ -249,7 +256,7 @@ def claim_task(desk: Registrar, words: list[str]) -> int:
         say(f"ERROR: Task {task} not found in scoped registry.")
         return NO
     call = desk.speak_as(agent)
-    found = desk.moved_by_hand(task, desk.recorded(task))
+    standing = desk.moved_by_hand(task, desk.recorded(task))
     try:
         spec = desk.spec(task)  # a task without a file has the state of its record
         if state not in {"", CLAIMED}:
@@ -267,7 +274,7 @@ def claim_task(desk: Registrar, words: list[str]) -> int:
         say(f"ERROR: Agent {agent} already works on task {mine}. Release it before you claim task {task}.")
         return NO
     except (Conflict, NotFound) as refusal:
-        return _not_now(desk, task, found, refusal)
+        return _not_now(desk, task, standing, refusal)
     shown = desk.show(task, agent, make=not state)
     if answer.get("renewed"):
         say(f"INFO: Task {task} already claimed by this agent ({agent}). Refreshing claim.")
@@ -280,13 +287,13 @@ def claim_task(desk: Registrar, words: list[str]) -> int:
     return YES
 
 
-def _not_now(desk: Registrar, task: str, found: dict[str, Any], refusal: DibsError) -> int:
+def _not_now(desk: Registrar, task: str, standing: TaskStanding, refusal: DibsError) -> int:
     """It exists and cannot be claimed: not yet scoped, or finished."""
     here = desk.registry.state(task)
     desk.follow(task, desk.look_at(task))
-    if found["state"] in FINAL_STATES and here in {SCOPED, CLAIMED}:
-        say(f"ERROR: Task {task} is {found['state']} already.")
-    elif isinstance(refusal, NotFound) or found["state"] in {*FINAL_STATES, "discovery"}:
+    if standing["state"] in FINAL_STATES and here in {SCOPED, CLAIMED}:
+        say(f"ERROR: Task {task} is {standing['state']} already.")
+    elif isinstance(refusal, NotFound) or standing["state"] in {*FINAL_STATES, "discovery"}:
         say(f"ERROR: Task {task} not found in scoped registry.")
     else:
         say(f"ERROR: {refusal.message}")
@@ -300,12 +307,12 @@ def release_task(desk: Registrar, words: list[str]) -> int:
     if state not in {SCOPED, COMPLETE}:
         say(f"ERROR: Task {task} can be released to {SCOPED} or {COMPLETE}, not to {state}.")
         return NO
-    found = desk.recorded(task) if is_task(task) else NOBODY
-    if not found["holder"]:
+    standing = desk.recorded(task) if is_task(task) else NOBODY
+    if not standing["holder"]:
         say(f"ERROR: Task {task} is not claimed.")
         return NO
     call = desk.speak_as(agent)
-    if not found["state"]:  # a claim on the name, from before this was a task
+    if not standing["state"]:  # a claim on the name, from before this was a task
         desk.bring_in([task])
     answer = desk.run(registries.GIVE_BACK, call, id=task_id(task), state=state)
     now = desk.look_at(task)
@@ -321,21 +328,21 @@ def release_task(desk: Registrar, words: list[str]) -> int:
 def check_stale(desk: Registrar, _words: list[str]) -> int:
     """`check_stale.sh`: tasks without a holder go back to scoped, and the files follow the record."""
     for task in desk.registry.tasks(CLAIMED):
-        found, mark = desk.recorded(task), desk.registry.mark(task)
+        standing, mark = desk.recorded(task), desk.registry.mark(task)
         if mark is None:
             continue
-        found = desk.settle(task, found)
-        if not found["holder"] and found["state"] not in FINAL_STATES:
+        standing = desk.settle(task, standing)
+        if not standing["holder"] and standing["state"] not in FINAL_STATES:
             say(f"STALE: Task {task} claimed by {mark.agent} is stale (age: {age(mark)} seconds). Releasing.")
-            desk.registry.back(task, found["state"] or SCOPED)
+            desk.registry.back(task, standing["state"] or SCOPED)
     places = desk.registry.places()
     everything = desk.look(places)
-    new = [task for task, found in everything.items() if not found["state"] and not unclear(task, places[task])]
+    new = [task for task, standing in everything.items() if not standing["state"] and not unclear(task, places[task])]
     if new:
         desk.bring_in(new)
         everything.update(desk.look(new))
-    for task, found in everything.items():
-        desk.follow(task, desk.moved_by_hand(task, found))
+    for task, standing in everything.items():
+        desk.follow(task, desk.moved_by_hand(task, standing))
     return YES
 
 

@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from dibs.operations.oversight.answers import SettledView
 
 
+CheckSeverity = Literal["error", "warning", "advice"]  # of `doctor`
+FindingSeverity = Literal["low", "medium", "high"]  # of `check`
+CheckStatus = Literal["ok", "fail", "warn", "n/a", "unknown"]
+Access = Literal["read", "write", "read+write", "refused"]
+Level = Literal["", "free", "guarded", "strict"]
+
+
 class EventView(TypedDict):
     """An event of the log."""
 
@@ -152,37 +159,12 @@ class ExplainAnswer(TypedDict):
     missing: list[MissingView]  # numbers that could not be read, because their archive is lost, changed or elsewhere
 
 
-class FindingView(TypedDict):
-    """Something wrong with the record."""
-
-    seq: int
-    code: str
-    message: str
-
-
-class VerifyAnswer(TypedDict):
-    """Of `verify`."""
-
-    found: int  # how many; `findings` has the first of them
-    events: int
-    granted: int
-    live: int
-    token: int
-    first: int
-    last: int
-    link: str
-    archives: int  # files with earlier events, which were read first
-    elsewhere: int  # of these on other machines: not read
-    settled: int  # that cannot be read, and that a person settled (`check settle`)
-    findings: list[FindingView]
-
-
 class CheckView(TypedDict):
     """One check of `doctor`."""
 
     check: str
     ok: bool
-    severity: Literal["error", "warning", "advice"]
+    severity: CheckSeverity
     message: str
 
 
@@ -191,7 +173,7 @@ class AuditFindingView(TypedDict):
 
     id: str
     text: str
-    severity: Literal["low", "medium", "high"]
+    severity: FindingSeverity
     events: list[int]
     remedy: str
     agent: NotRequired[str]
@@ -206,8 +188,8 @@ class AuditCheckView(TypedDict):
     check: str
     title: str
     ok: bool
-    status: Literal["ok", "fail", "warn", "n/a", "unknown"]
-    severity: Literal["none", "low", "medium", "high"]
+    status: CheckStatus
+    severity: Literal["none"] | FindingSeverity
     message: str
     remedy: str
     figures: dict[str, Any]
@@ -222,7 +204,7 @@ class CheckAnswer(TypedDict):
     failed: list[str]
     wrong: list[str]  # as `failed`
     unknown: list[str]
-    severity: Literal["none", "low", "medium", "high"]
+    severity: Literal["none"] | FindingSeverity
     risk: str
     result: str
 
@@ -232,7 +214,7 @@ class MapUseView(TypedDict):
 
     agent: str
     name: str
-    access: Literal["read", "write", "read+write", "refused"]
+    access: Access
     writes: int
     reads: int
     refused: int
@@ -246,7 +228,7 @@ class MapResourceView(TypedDict):
 
     resource: str
     kind: str
-    level: Literal["", "free", "guarded", "strict"]
+    level: Level
     agents: list[MapUseView]
     writers: int
     folded: NotRequired[int]
@@ -366,23 +348,3 @@ class DoctorAnswer(TypedDict):
     failed: list[str]  # only errors
     guarded: NotRequired[list[str]]
     todo: NotRequired[list[str]]
-
-
-class RunReportAnswer(TypedDict):
-    """Of `run report`; as a text or in a file, `run`, `format` and `text` or `file`."""
-
-    run: dict[str, Any]
-    summary: NotRequired[dict[str, Any]]
-    performance: NotRequired[dict[str, Any]]
-    by_agent: NotRequired[dict[str, Any]]
-    by_task: NotRequired[dict[str, Any]]
-    errors: NotRequired[list[dict[str, Any]]]
-    warnings: NotRequired[list[dict[str, Any]]]
-    phases: NotRequired[list[dict[str, Any]]]
-    contention: NotRequired[list[dict[str, Any]]]
-    timeline: NotRequired[Any]
-    gates: NotRequired[list[dict[str, Any]]]
-    notes: NotRequired[list[str]]
-    format: NotRequired[str]
-    text: NotRequired[str]
-    file: NotRequired[str]

@@ -20,9 +20,19 @@ from dibs.machine import atomic_write, clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import TypedDict
 
+    from dibs.audit.report_answers import RunReportAnswer
     from dibs.client.session import Session
+    from dibs.operations.runs.records import RunArchive
+    from dibs.operations.runs.run_reads import TaskPage
+    from dibs.stores.seam import Json
+
+    class ArchivedTask(TypedDict):
+        """A task with its payload and result; what is not named here goes into the archive as it is."""
+
+        result: Json
+
 
 FOLDER = "runs"  # below .dibs/local/
 MAX_MEMORY_BYTES = 8 * 1024 * 1024  # of one member while it is made; more goes to a temporary file
@@ -34,7 +44,7 @@ def path_of(session: Session, run: str) -> str:
     return os.path.join(session.place.local, FOLDER, f"{run}.tar.gz")
 
 
-def write(session: Session, found: source.Gathered, report: dict[str, Any]) -> dict[str, Any]:
+def write(session: Session, found: source.Gathered, report: RunReportAnswer) -> RunArchive:
     """Make the archive; returns its path below .dibs/local/, its digest and its size."""
     run = found.run["run"]
     path = path_of(session, run)
@@ -61,7 +71,7 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _pack(session: Session, found: source.Gathered, report: dict[str, Any], packed: gzip.GzipFile) -> None:
+def _pack(session: Session, found: source.Gathered, report: RunReportAnswer, packed: gzip.GzipFile) -> None:
     run = found.run
     when = (run["wall"] + found.end - found.start) // 1000
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
@@ -87,11 +97,11 @@ def _pack(session: Session, found: source.Gathered, report: dict[str, Any], pack
                 add(f"results/{digest}", _content(path))
 
 
-def _text(value: Any) -> Iterator[bytes]:
+def _text(value: object) -> Iterator[bytes]:
     yield _line(value)
 
 
-def _line(value: Any) -> bytes:
+def _line(value: object) -> bytes:
     return (jsontext.encode(value) + "\n").encode()
 
 
@@ -101,11 +111,11 @@ def _content(path: str) -> Iterator[bytes]:
             yield chunk
 
 
-def _tasks(session: Session, run: str) -> Iterator[dict[str, Any]]:
+def _tasks(session: Session, run: str) -> Iterator[ArchivedTask]:
     """Each task with its whole payload and result; a page at a time, so that they need not fit into memory."""
     from dibs.operations.runs.run_reads import TASKS
 
-    page: dict[str, Any] = {"after": "", "more": True}
+    page: TaskPage = {"lines": [], "after": "", "more": True}
     while page["more"]:
         page = session.run(TASKS, session.identify(None), {"run": run, "after": page["after"]})
         for line in page["lines"]:

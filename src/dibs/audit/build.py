@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.audit.report_answers import RunReportAnswer
     from dibs.audit.source import Gathered
     from dibs.client.session import Session
-    from dibs.operations.core.call import Answer, Call
+    from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Around
+    from dibs.operations.runs.answers import RunEndAnswer, RunGatesAnswer
+    from dibs.stores.seam import Json
 
 FORMATS = ("json", "md", "html")
 CHECKED_EVENTS = 200  # by a gate, from the log's end; `dibs verify` checks all
@@ -31,7 +34,7 @@ CHECKED_EVENTS = 200  # by a gate, from the log's end; `dibs verify` checks all
 # --- reports
 
 
-def report(session: Session, call: Call, run: str, **facts: str) -> dict[str, Any]:
+def report(session: Session, call: Call, run: str, **facts: str) -> RunReportAnswer:
     """A run's report."""
     return gathered(session, call, run, **facts).report()
 
@@ -44,7 +47,7 @@ def gathered(session: Session, call: Call, run: str, **facts: str) -> Gathered:
     return source.Gathered(session, call, run, known)
 
 
-def render(made: dict[str, Any], kind: str) -> str:
+def render(made: RunReportAnswer, kind: str) -> str:
     """A report as text."""
     if kind == "json":
         import json
@@ -118,7 +121,7 @@ def _holds_together(session: Session) -> str:
     return "the head does not follow from the last event; run `dibs verify`"
 
 
-def gates(session: Session, call: Call, values: dict[str, Any], *, reported: bool = False) -> dict[str, Any]:
+def gates(session: Session, call: Call, values: dict[str, Any], *, reported: bool = False) -> RunGatesAnswer:
     """The gates that a run passes; `reported`: its report was made just now."""
     run = values.get("run") or ""
     facts = facts_of(session, run, values.get("at", ""))
@@ -126,7 +129,7 @@ def gates(session: Session, call: Call, values: dict[str, Any], *, reported: boo
         facts["report"] = ""
     else:
         facts["report"] = _reportable(session, call, run)
-    answer: dict[str, Any] = session.run(session.operation("run gates"), call, {**values, "facts": facts})
+    answer: RunGatesAnswer = session.run(session.operation("run gates"), call, {**values, "facts": facts})
     return answer
 
 
@@ -152,9 +155,9 @@ def _reportable(session: Session, call: Call, run: str) -> str:
 # --- the end
 
 
-def end(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
+def end(session: Session, call: Call, values: dict[str, Any]) -> RunEndAnswer:
     """End a run; with `archive`, write its archive. Returns which gates of the clean-up it passes."""
-    answer: dict[str, Any] = session.run(session.operation("run end"), call, values)
+    answer: RunEndAnswer = session.run(session.operation("run end"), call, values)
     run = answer["run"]["id"]
     call.request = ""  # part of the end itself; the steps after it may be repeated
     if values.get("archive"):
@@ -169,10 +172,11 @@ def end(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
     from dibs.audit import stray_files
 
     stray_files.remove_stray_files(session)
-    return {**answer, "gates": looked["gates"], "failed": looked["failed"]}
+    answer.update({"gates": looked["gates"], "failed": looked["failed"]})
+    return answer
 
 
-# By the names that declarations use (`Operation.around`).
-AROUND: dict[Around, Callable[[Session, Call, dict[str, Any]], Answer]] = {
+# By the names that declarations use (`Operation.around`); each gives the answer of its operation.
+AROUND: dict[Around, Callable[[Session, Call, dict[str, Any]], Json]] = {
     "archive": end, "gates": gates, "prune": log_upkeep.prune,
 }  # fmt: skip

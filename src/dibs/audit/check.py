@@ -33,12 +33,15 @@ from dibs.operations.core.query import Query
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Literal
 
+    from dibs.audit.answers import AuditCheckView, AuditFindingView, CheckAnswer, FindingSeverity
     from dibs.audit.requests import CheckRequest
     from dibs.client.session import Session
+    from dibs.operations.alerts.answers import Deliveries
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.snapshot import Snapshot
+    from dibs.verify.answers import VerifyAnswer
 
     Found = tuple[bool, str]
 
@@ -118,7 +121,7 @@ def _risk(check: Check, severity: str) -> str:
     return SMALL if severity == LOW and check.name not in MILD else check.risk
 
 
-def _check(session: Session, call: Call, request: CheckRequest) -> dict[str, Any]:
+def _check(session: Session, call: Call, request: CheckRequest) -> CheckAnswer:
     """Run every check, or one; a later one runs also when an earlier one failed."""
     chosen = [named(request["check"])] if request["check"] else list(CHECKS)
     look = gathered(session, call, request["since"])
@@ -182,27 +185,28 @@ def _looked(check: Check, look: Evidence) -> Line:
         return Line(UNKNOWN, f"{check.title}: could not look: {error.message}", remedy="dibs doctor")
 
 
-def _shown(look: Evidence, check: Check, line: Line) -> dict[str, Any]:
+def _shown(look: Evidence, check: Check, line: Line) -> AuditCheckView:
     """One check for people and programs: findings that are settled do not count."""
     settled = look.facts["settled"]
-    views: list[dict[str, Any]] = []
+    views: list[AuditFindingView] = []
     counting: list[Finding] = []
     for finding in sorted(line.findings, key=lambda one: -RANK[one.severity]):
         names = [*map(str, finding.events), f"{check.name}:{finding.code}"]
         accepted = next((settled[name] for name in names if name in settled), None)
-        view: dict[str, Any] = {
+        view: AuditFindingView = {
             "id": names[0], "text": finding.text, "severity": finding.severity, "events": finding.events,
             "remedy": finding.remedy,
         }  # fmt: skip
         if finding.agent:
-            view |= {"agent": finding.agent, "name": look.name(finding.agent)}
+            view.update({"agent": finding.agent, "name": look.name(finding.agent)})
         if accepted is not None:
             view["settled"] = accepted
         else:
             counting.append(finding)
         if len(views) < MAX_FINDINGS:
             views.append(view)
-    status, message, remedy, severity = line.status, line.message, line.remedy, NONE
+    status, message, remedy = line.status, line.message, line.remedy
+    severity: Literal["none"] | FindingSeverity = NONE
     if counting:
         status, severity, remedy = FAIL, counting[0].severity, remedy or counting[0].remedy
         said = "; ".join(f"{one.text}{at(one.events[:FEW])}" for one in counting[:FEW])
@@ -215,16 +219,16 @@ def _shown(look: Evidence, check: Check, line: Line) -> dict[str, Any]:
         )
     return {
         "number": check.number, "check": check.name, "title": check.title, "ok": status not in {FAIL, UNKNOWN},
-        "status": status, "severity": severity, "message": message, "remedy": remedy, "figures": line.figures,
+        "status": status, "severity": severity, "message": message, "remedy": remedy, "figures": dict(line.figures),
         "findings": views,
     }  # fmt: skip
 
 
-def _settled_at(views: list[dict[str, Any]]) -> list[int]:
+def _settled_at(views: list[AuditFindingView]) -> list[int]:
     return [int(view["id"]) for view in views if view["id"].isdigit()]
 
 
-def _result(failed: list[Check], shown: list[dict[str, Any]]) -> str:
+def _result(failed: list[Check], shown: list[AuditCheckView]) -> str:
     """What to do, in one line."""
     count = {status: sum(1 for view in shown if view["status"] == status) for status in ("ok", "warn", "n/a", UNKNOWN)}
     if not failed:
@@ -254,27 +258,27 @@ def record_of(session: Session) -> Found:
         if not one.is_settled:
             how = f"put it back, or `dibs check --settle log:archive-{one.last} --why T`"
             report.add(one.first, "archive", f"{one.path}: {why}; {how}")
-    return report.ok, "; ".join(record_lines(report.as_json(), ok=report.ok)[:SHOWN])
+    return report.ok, "; ".join(record_lines(report.as_json())[:SHOWN])
 
 
-def record_lines(found: dict[str, Any], *, ok: bool) -> list[str]:
+def record_lines(answer: VerifyAnswer) -> list[str]:
     """What `verify` found, for people."""
-    said = [f"event {finding['seq']}: {finding['code']}: {finding['message']}" for finding in found["findings"]]
-    head = f"head {found['last']}:{found['link']}"
-    if ok:
-        granted = counted(found["granted"], "claim")
-        what = f"{counted(found['events'], 'event')}, {granted} granted, {found['live']} live"
-        if found.get("archives"):
-            what += f", {counted(found['archives'], 'archive')} read"
-        if found.get("settled"):
-            what += f", {counted(found['settled'], 'archive')} lost and settled"
-        if found.get("elsewhere"):
-            what += f", {counted(found['elsewhere'], 'archive')} on other machines not read"
-        return [f"clean: {what}, highest token {found['token']}, {head}"]
-    return [*said, f"NOT clean: {counted(found['found'], 'finding')}, {head}"]
+    said = [f"event {finding['seq']}: {finding['code']}: {finding['message']}" for finding in answer["findings"]]
+    head = f"head {answer['last']}:{answer['link']}"
+    if not answer["found"]:
+        granted = counted(answer["granted"], "claim")
+        what = f"{counted(answer['events'], 'event')}, {granted} granted, {answer['live']} live"
+        if answer.get("archives"):
+            what += f", {counted(answer['archives'], 'archive')} read"
+        if answer.get("settled"):
+            what += f", {counted(answer['settled'], 'archive')} lost and settled"
+        if answer.get("elsewhere"):
+            what += f", {counted(answer['elsewhere'], 'archive')} on other machines not read"
+        return [f"clean: {what}, highest token {answer['token']}, {head}"]
+    return [*said, f"NOT clean: {counted(answer['found'], 'finding')}, {head}"]
 
 
-def undelivered(found: dict[str, int]) -> list[str]:
+def undelivered(found: Deliveries) -> list[str]:
     """Which alerts are not delivered, in words."""
     lines = []
     if found["failed"]:

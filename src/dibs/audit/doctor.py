@@ -21,20 +21,20 @@ from dibs.workspace import serve_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
+    from dibs.audit.answers import CheckSeverity, CheckView, DoctorAnswer
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
 
 PROBE_BYTES = 256 * 1024  # more than a commit, its copy in the write-ahead log and a page of each index take
 
 
-def _doctor(session: Session, _: Call) -> dict[str, Any]:
+def _doctor(session: Session, _: Call) -> DoctorAnswer:
     """Run every check; a later one runs also when an earlier one failed."""
-    found: list[dict[str, Any]] = []
+    checks: list[CheckView] = []
 
-    def note(name: str, ok: bool, message: str, severity: str) -> None:
-        found.append({"check": name, "ok": ok, "message": message, "severity": severity})
+    def note(name: str, ok: bool, message: str, severity: CheckSeverity) -> None:
+        checks.append({"check": name, "ok": ok, "message": message, "severity": severity})
 
     for name, look in PLACE:
         note(*_looked(session, name, look), "error")
@@ -43,7 +43,7 @@ def _doctor(session: Session, _: Call) -> dict[str, Any]:
     fallback = read_pin(session.place.local).fallback
     if fallback:
         note("fallback", False, _stands_in(fallback), "warning")
-    record = found[-1]["check"] != "server"  # else it does not answer, or is elsewhere and looks at its record itself
+    record = checks[-1]["check"] != "server"  # else it does not answer, or is elsewhere and looks at its record itself
     for message in _unfinished_undos(session):
         note("undo", False, message, "warning")
     if record:
@@ -51,8 +51,8 @@ def _doctor(session: Session, _: Call) -> dict[str, Any]:
     for message in (serve_file.outdated(session.place.local), serve_file.copied(session.place.local)):
         if message:
             note("serve", False, message, "warning")
-    failed = [check["check"] for check in found if not check["ok"] and check["severity"] == "error"]
-    return {"checks": found, "failed": failed}
+    failed = [check["check"] for check in checks if not check["ok"] and check["severity"] == "error"]
+    return {"checks": checks, "failed": failed}
 
 
 def _looked(session: Session, name: str, look: Callable[[Session], tuple[bool, str]]) -> tuple[str, bool, str]:

@@ -12,8 +12,13 @@ from dibs.stores.seam import Unsettled, read_event
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
+    from dibs.audit.answers import EventView
+    from dibs.client.log_reader import LogReader
+    from dibs.stores.seam import Json, LogEvent, Store
+
+    Log = Store | LogReader
+    AnyEvent = LogEvent | EventView
     Names = Callable[[list[str]], dict[str, str]]
 
 PAGE = 1000  # events in one trip
@@ -45,7 +50,7 @@ class Filter:
         """Whether every event is wanted."""
         return not (self.kind or self.agent or self.paths or self.wall or self.words)
 
-    def takes(self, event: dict[str, Any], wall: int) -> bool:
+    def takes(self, event: AnyEvent, wall: int) -> bool:
         """Whether this event is wanted. Events are asked about in their order where paths are given."""
         if self.paths and not self._concerns(event):
             return False
@@ -54,13 +59,13 @@ class Filter:
         kind: str = event["kind"]
         return wall >= self.wall and kind.startswith(self.kind) and (not self.words or self._says(event))
 
-    def _says(self, event: dict[str, Any]) -> bool:
+    def _says(self, event: AnyEvent) -> bool:
         """Does the event have all the words: in its kind, its data, whom and what it is about, its number?"""
         agent, subject = event["agent"], event["subject"]
         text = f"{event['seq']} {event['kind']} {agent} {subject} {_texts(event['data'])}".lower()
         return all(word in text or agent in named or subject in named for word, named in self.words)
 
-    def _concerns(self, event: dict[str, Any]) -> bool:
+    def _concerns(self, event: AnyEvent) -> bool:
         subject, data = event["subject"], event["data"]
         if subject in self._claims:
             if is_over(event):
@@ -76,7 +81,7 @@ class Filter:
         return False
 
 
-def _texts(value: Any) -> str:
+def _texts(value: Json) -> str:
     """All names and values of an event's data, one after the other."""
     if isinstance(value, dict):
         return " ".join([f"{key} {_texts(one)}" for key, one in value.items()])
@@ -95,13 +100,13 @@ def since_of(text: str) -> tuple[int, int]:
 
 
 def page_of(
-    store: Any, since: int, wanted: Filter, limit: int, called: Names | None = None
-) -> tuple[list[dict[str, Any]], int, bool]:
+    store: Log, since: int, wanted: Filter, limit: int, called: Names | None = None
+) -> tuple[list[EventView], int, bool]:
     """The wanted events after `since`, the oldest first, up to `limit`; the last one looked at, whether more come.
 
     `called` gives the names of agents, where the store is asked elsewhere.
     """
-    found: list[dict[str, Any]] = []
+    found: list[EventView] = []
     while True:
         page = store.events(since, PAGE)
         for event in page:
@@ -116,8 +121,8 @@ def page_of(
 
 
 def last_of(
-    store: Any, wanted: Filter, limit: int, before: int = 0, most: int = 0
-) -> tuple[list[dict[str, Any]], int, bool, int]:
+    store: Log, wanted: Filter, limit: int, before: int = 0, most: int = 0
+) -> tuple[list[EventView], int, bool, int]:
     """The last `limit` wanted events (before a number), the last one, whether there may be earlier ones, the first.
 
     Read from the end backwards: without a filter, no more than are shown; with a time, no further than it; in any case
@@ -153,7 +158,7 @@ def last_of(
     return _named(store, found[-limit:]), head, cut or high > since, first
 
 
-def _named(store: Any, events: list[dict[str, Any]], called: Names | None = None) -> list[dict[str, Any]]:
+def _named(store: Log, events: list[EventView], called: Names | None = None) -> list[EventView]:
     """The events with the name that each agent has now."""
     if events:
         agents = [agent for event in events for agent in (event["agent"], _other(event)) if agent]
@@ -168,13 +173,17 @@ def _named(store: Any, events: list[dict[str, Any]], called: Names | None = None
     return events
 
 
-def _other(event: dict[str, Any]) -> str:
+def _other(event: EventView) -> str:
     """The agent that an event is about, if that is another one than the agent that made it."""
     subject: str = event["subject"]
     about = event["kind"] in ABOUT_AGENTS and not subject.startswith("type:")
     return subject if about and subject != event["agent"] else ""
 
 
-def _shown(event: dict[str, Any]) -> dict[str, Any]:
-    fields = ("kind", "agent", "subject", "data", "commit", "link")
-    return {"seq": event["seq"], "at": clock.iso(event["wall"]), **{name: event[name] for name in fields}}
+def _shown(event: LogEvent) -> EventView:
+    """An event without the names of its agents, which `_named` adds."""
+    return {
+        "seq": event["seq"], "at": clock.iso(event["wall"]), "kind": event["kind"], "agent": event["agent"],
+        "subject": event["subject"], "data": event["data"], "commit": event["commit"], "link": event["link"],
+        "name": "",
+    }  # fmt: skip

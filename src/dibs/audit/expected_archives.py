@@ -13,11 +13,18 @@ from dibs.verify.checker import LOST_ARCHIVE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import TypedDict
 
+    from dibs.audit.answers import MissingView
     from dibs.client.log_reader import LogReader
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+
+    class Gaps(TypedDict):
+        """What a reader of the log did not get; both keys as in `LogAnswer`."""
+
+        missing: list[MissingView]
+        lost: int
 
 
 def expected(session: Session, call: Call) -> Callable[[], list[Expected]]:
@@ -34,24 +41,25 @@ def lost(session: Session, call: Call) -> list[tuple[Expected, str]]:
     """The archives of this machine that are missing or changed, and why. A server's are the server's to look at."""
     if session.is_far:
         return []
-    found = [(one, why) for one in expected(session, call)() if one.here and (why := one.problem())]
-    if found:
+    archives = [(one, why) for one in expected(session, call)() if one.here and (why := one.problem())]
+    if archives:
         settled = session.run(SETTLED, call, {})["settled"]
-        for one, _ in found:
-            one.is_settled = f"{LOST_ARCHIVE}{one.last}" in settled
-    return found
+        for archive, _ in archives:
+            archive.is_settled = f"{LOST_ARCHIVE}{archive.last}" in settled
+    return archives
 
 
-def passed_over(session: Session, call: Call, log: LogReader, after: int, through: int) -> dict[str, Any]:
+def passed_over(session: Session, call: Call, log: LogReader, after: int, through: int) -> Gaps:
     """The events that a reader of the log did not get, and how many of them are lost.
 
     Nothing is wrong with what a person settled, and with what another machine has.
     """
     gaps = log.missing(after, through)
     settled = session.run(SETTLED, call, {})["settled"] if gaps else {}
-    found, lost = [], 0
+    missing: list[MissingView] = []
+    lost = 0
     for first, last, why in gaps:
         fine = why == ELSEWHERE or f"{LOST_ARCHIVE}{last}" in settled
-        found.append({"first": first, "last": last, "why": why, "settled": fine})
+        missing.append({"first": first, "last": last, "why": why, "settled": fine})
         lost += 0 if fine else min(last, through) - max(first - 1, after)
-    return {"missing": found, "lost": lost}
+    return {"missing": missing, "lost": lost}

@@ -41,13 +41,12 @@ from dibs.stores.seam import Unsettled, read_event
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
-    from dibs.audit.fold import Event
+    from dibs.audit.answers import ExplainAnswer, StepView
     from dibs.audit.requests import ExplainRequest
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Store
+    from dibs.stores.seam import LogEvent, Store
 
     Log = Store | LogReader
 
@@ -156,7 +155,7 @@ def _ever_existed(session: Session, path: Subject) -> bool:
     return bool(asks and file_history.of(session.place.top, path.id))
 
 
-def _events(log: Log) -> Iterator[Event]:
+def _events(log: Log) -> Iterator[LogEvent]:
     """The whole log, in its order."""
     after = 0
     while True:
@@ -171,7 +170,7 @@ def _events(log: Log) -> Iterator[Event]:
 # --- the query
 
 
-def _explain(session: Session, call: Call, request: ExplainRequest) -> dict[str, Any]:
+def _explain(session: Session, call: Call, request: ExplainRequest) -> ExplainAnswer:
     whole = LogReader(session, call)
     unread = 0 if request["archives"] else _archived(session, whole)
     log: Log = session.store if unread else whole
@@ -198,7 +197,7 @@ def _explain(session: Session, call: Call, request: ExplainRequest) -> dict[str,
     steps = list(page.steps)
     teller = sentences.Teller(_names(session, call, steps), _restorable(session, call, steps))
     told = [_shown(teller, step, mark) for step in steps]
-    passed = passed_over(session, call, whole, since_seq, session.store.head().seq) if log is whole else {"missing": []}
+    missing = passed_over(session, call, whole, since_seq, session.store.head().seq)["missing"] if log is whole else []
     return {
         "what": {"kind": subject.kind, "id": subject.id, "name": _name(teller, subject)},
         "others": subject.others,
@@ -208,7 +207,7 @@ def _explain(session: Session, call: Call, request: ExplainRequest) -> dict[str,
         "cursor": page.count,
         "earlier": page.earlier,
         "unread": unread,
-        "missing": passed["missing"],
+        "missing": missing,
     }
 
 
@@ -327,7 +326,7 @@ def _name(teller: sentences.Teller, subject: Subject) -> str:
     return sentences.text_of(subject.resources[0]) if subject.kind == PATH else quotes.clean(subject.id)
 
 
-def _shown(teller: sentences.Teller, step: Step, mark: int) -> dict[str, Any]:
+def _shown(teller: sentences.Teller, step: Step, mark: int) -> StepView:
     event = step.event
     if event is None:
         return {
@@ -339,14 +338,14 @@ def _shown(teller: sentences.Teller, step: Step, mark: int) -> dict[str, Any]:
             "sentence": step.sentence,
             "data": {},
         }
-    found = {
+    view: StepView = {
         "seq": event["seq"], "at": clock.iso(step.wall), "kind": event["kind"], "agent": event["agent"],
         "name": teller.who(event["agent"]) if event["agent"] else "",
         "sentence": teller.tell(event, step.known), "data": event["data"],
     }  # fmt: skip
     if mark == event["seq"]:
-        found["asked"] = True
-    return found
+        view["asked"] = True
+    return view
 
 
 def _from_git(session: Session, log: Log, subject: Subject) -> list[Step]:
@@ -384,7 +383,7 @@ def _from_git(session: Session, log: Log, subject: Subject) -> list[Step]:
     return found
 
 
-def _note_commits(subject: Subject, event: Event) -> None:
+def _note_commits(subject: Subject, event: LogEvent) -> None:
     """The commits that an event of a path names."""
     for commit in (event["data"].get("commit"), event["subject"] if event["kind"].startswith("commit.") else None):
         if isinstance(commit, str):

@@ -20,17 +20,49 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Final, TypedDict
 
-    Event = dict[str, Any]
+    from dibs.audit.answers import EventView
+    from dibs.audit.report_answers import Outcome
+    from dibs.operations.claims.events import (
+        ClaimEnded,
+        ClaimGranted,
+        ClaimMoved,
+        ClaimRefused,
+        ClaimReleased,
+        InterestEnded,
+        InterestLeft,
+        WaitEnded,
+        WaitQueued,
+    )
+    from dibs.operations.tasks.events import TaskAdded, TaskMoved, TaskPassed
+    from dibs.stores.seam import Json, LogEvent
+
     Resource = Sequence[str]  # kind, text, …
 
+    class Moment(TypedDict):
+        """When something happened; an event is one."""
+
+        seq: int
+        now: int
+        wall: int
+
+    class Beginning(Moment):
+        """When a span of a claim, a waiter, an interest or a task begins; an event is one."""
+
+        subject: str
+
+
 LOST = frozenset({"expired", "gone", "unclaimed", "killed", "preempted", "epoch"})
-RELEASED, PASSED = "released", "passed"
-WORKING = "working"
+RELEASED = "released"
+PASSED: Final = "passed"
+WORKING: Final = "working"
 UNKNOWN = -1  # the start of what began before the log
-FINAL = frozenset({"complete", "failed", "quarantined", "cancelled"})
+# A task's final states, each as the outcome of its last attempt.
+FINAL: dict[str, Outcome] = {
+    "complete": "complete", "failed": "failed", "quarantined": "quarantined", "cancelled": "cancelled"
+}  # fmt: skip
 KEPT_TURN = frozenset({"", "granted", "again"})  # ends of a wait that its agent did not give up; "": not over
 TASK = "task:"
 
@@ -46,7 +78,7 @@ class Span:
 
     __slots__ = ("agent", "end", "end_seq", "end_wall", "id", "start", "start_seq", "start_wall", "why")
 
-    def __init__(self, agent: str, event: Event) -> None:
+    def __init__(self, agent: str, event: Beginning) -> None:
         self.id, self.agent = event["subject"], agent
         self.start, self.start_wall, self.start_seq = event["now"], event["wall"], event["seq"]
         self.end = self.end_wall = self.end_seq = 0
@@ -55,9 +87,9 @@ class Span:
     @property
     def length(self) -> int:
         """From its start to its end, in ms."""
-        return int(self.end - self.start)
+        return self.end - self.start
 
-    def finish(self, event: Event, why: str) -> None:
+    def finish(self, event: Moment, why: str) -> None:
         """It is over."""
         self.end, self.end_wall, self.end_seq, self.why = event["now"], event["wall"], event["seq"], why
 
@@ -67,7 +99,7 @@ class ClaimSpan(Span):
 
     __slots__ = ("held", "mode", "resources", "tree")
 
-    def __init__(self, agent: str, event: Event, resources: list[Resource], mode: str, tree: str) -> None:
+    def __init__(self, agent: str, event: Beginning, resources: Sequence[Resource], mode: str, tree: str) -> None:
         super().__init__(agent, event)
         self.resources = self.held = resources  # at its start; now
         self.mode, self.tree = mode, tree
@@ -88,9 +120,10 @@ class TaskSpan(Span):
 
     __slots__ = ("is_lost", "outcome", "queued")
 
-    def __init__(self, agent: str, event: Event, queued: int | None = None) -> None:
+    def __init__(self, agent: str, event: Beginning, queued: int | None = None) -> None:
         super().__init__(agent, event)
-        self.outcome, self.is_lost = WORKING, False
+        self.outcome: Outcome = WORKING
+        self.is_lost = False
         self.queued = queued  # of the first attempt: ms since the task was added
 
 
@@ -105,7 +138,7 @@ class Listener:
     def claim_passed(self, span: ClaimSpan) -> None:
         """A claim has another holder: this span of it begins. The span before has ended."""
 
-    def claim_reduced(self, span: ClaimSpan, event: Event) -> None:
+    def claim_reduced(self, span: ClaimSpan, event: LogEvent) -> None:
         """A part of a claim was released."""
 
     def claim_ended(self, span: ClaimSpan) -> None:
@@ -126,16 +159,16 @@ class Listener:
     def attempt_ended(self, span: TaskSpan) -> None:
         """An attempt is over, or was closed."""
 
-    def claim_refused(self, event: Event) -> None:
+    def claim_refused(self, event: LogEvent) -> None:
         """A claim was refused."""
 
-    def call_refused(self, event: Event) -> None:
+    def call_refused(self, event: LogEvent) -> None:
         """An edit, a command, a commit, a deploy or another call was refused."""
 
-    def agent_stopped(self, agent: str, event: Event, how: str) -> None:
+    def agent_stopped(self, agent: str, event: LogEvent, how: str) -> None:
         """An agent was `killed`, `left`, or its process is `gone`."""
 
-    def noted(self, event: Event) -> None:
+    def noted(self, event: LogEvent) -> None:
         """An event that tells of none of these, or a task's move."""
 
 
@@ -151,16 +184,18 @@ class Fold:
         self.attempts: dict[str, TaskSpan] = {}
         self._added: dict[str, int] = {}  # task that nobody took yet → when it was added
         self._gone: dict[str, int] = {}  # agent → the commit that found it dead: with many claims, it died once
-        self._readers = {
+        # the data has the type of its kind
+        self._readers: dict[str, Callable[[LogEvent, Json], None]] = {
             "claim.granted": self._granted, "claim.moved": self._claim_moved, "claim.released": self._released,
             "claim.ended": self._ended, "wait.queued": self._queued, "wait.ended": self._wait_ended,
-            "interest.left": self._interest, "interest.ended": self._interest, "task.added": self._task_added,
+            "interest.left": self._interest_left, "interest.ended": self._interest_ended,
+            "task.added": self._task_added,
             "task.moved": self._task_moved, "task.passed": self._task_passed, "agent.killed": self._stopped,
             "agent.left": self._stopped, **dict.fromkeys(REFUSALS, self._call_refused),
             "claim.refused": self._claim_refused,
         }  # fmt: skip
 
-    def read(self, event: Event) -> None:
+    def read(self, event: LogEvent) -> None:
         """Add one event."""
         reader = self._readers.get(event["kind"])
         if reader is not None:
@@ -169,14 +204,14 @@ class Fold:
             for listener in self.listeners:
                 listener.noted(event)
 
-    def read_all(self, events: Iterable[Event]) -> None:
+    def read_all(self, events: Iterable[LogEvent]) -> None:
         """Add these events."""
         for event in events:
             self.read(event)
 
     def close(self, now: int, wall: int) -> None:
         """What is open counts up to this time: it is told as ended, with `why` "" (and `working`)."""
-        end: Event = {"now": now, "wall": wall, "seq": 0}
+        end: Moment = {"now": now, "wall": wall, "seq": 0}
         for listener in self.listeners:
             for attempt in self.attempts.values():
                 attempt.finish(end, "")
@@ -190,12 +225,12 @@ class Fold:
 
     # --- claims
 
-    def _granted(self, event: Event, data: dict[str, Any]) -> None:
+    def _granted(self, event: LogEvent, data: ClaimGranted) -> None:
         span = self.claims[event["subject"]] = _asked(event, data)
         for listener in self.listeners:
             listener.claim_began(span)
 
-    def _claim_moved(self, event: Event, data: dict[str, Any]) -> None:
+    def _claim_moved(self, event: LogEvent, data: ClaimMoved) -> None:
         before = self.claims.get(event["subject"])
         if before is None or before.agent == data["to"]:
             return
@@ -206,7 +241,7 @@ class Fold:
             listener.claim_ended(before)
             listener.claim_passed(span)
 
-    def _released(self, event: Event, data: dict[str, Any]) -> None:
+    def _released(self, event: LogEvent, data: ClaimReleased) -> None:
         span = self.claims.get(event["subject"])
         if not data.get("left"):
             self._end_claim(event, RELEASED)
@@ -215,7 +250,7 @@ class Fold:
             for listener in self.listeners:
                 listener.claim_reduced(span, event)
 
-    def _ended(self, event: Event, data: dict[str, Any]) -> None:
+    def _ended(self, event: LogEvent, data: ClaimEnded) -> None:
         self._end_claim(event, data["why"])
         agent = event["agent"]
         if data["why"] == "gone" and self._gone.get(agent) != event["commit"]:
@@ -223,7 +258,7 @@ class Fold:
             for listener in self.listeners:
                 listener.agent_stopped(agent, event, "gone")
 
-    def _end_claim(self, event: Event, why: str) -> None:
+    def _end_claim(self, event: LogEvent, why: str) -> None:
         span = self.claims.pop(event["subject"], None)
         if span is not None:
             span.finish(event, why)
@@ -232,30 +267,31 @@ class Fold:
 
     # --- waits
 
-    def _queued(self, event: Event, data: dict[str, Any]) -> None:
+    def _queued(self, event: LogEvent, data: WaitQueued) -> None:
         span = self.waits[event["subject"]] = _asked(event, data)
         for listener in self.listeners:
             listener.wait_began(span)
 
-    def _wait_ended(self, event: Event, data: dict[str, Any]) -> None:
+    def _wait_ended(self, event: LogEvent, data: WaitEnded) -> None:
         span = self.waits.pop(event["subject"], None)
         if span is not None:
             span.finish(event, data["why"])
             for listener in self.listeners:
                 listener.wait_ended(span)
 
-    def _interest(self, event: Event, data: dict[str, Any]) -> None:
+    def _interest_left(self, event: LogEvent, data: InterestLeft) -> None:
+        self.interests[event["subject"]] = _asked(event, data)
+
+    def _interest_ended(self, event: LogEvent, _: InterestEnded) -> None:
         self.interests.pop(event["subject"], None)
-        if event["kind"] == "interest.left":
-            self.interests[event["subject"]] = _asked(event, data)
 
     # --- tasks
 
-    def _task_added(self, event: Event, _: dict[str, Any]) -> None:
+    def _task_added(self, event: LogEvent, _: TaskAdded) -> None:
         self._added[event["subject"]] = event["now"]
         self._note(event)
 
-    def _task_moved(self, event: Event, data: dict[str, Any]) -> None:
+    def _task_moved(self, event: LogEvent, data: TaskMoved) -> None:
         task, to = event["subject"], data["to"]
         if to == "executing":
             added = self._added.pop(task, None)
@@ -265,12 +301,13 @@ class Fold:
                 listener.attempt_began(span)
         elif task in self.attempts or data.get("from") == "executing":
             before = self.attempts.pop(task, None)
-            span = TaskSpan(event["agent"], {**event, "now": UNKNOWN}) if before is None else before
+            unknown: Beginning = {"subject": task, "seq": event["seq"], "now": UNKNOWN, "wall": event["wall"]}
+            span = TaskSpan(event["agent"], unknown) if before is None else before
             span.is_lost = is_lost(data)
             self._end(span, event, _outcome(data, lost=span.is_lost), str(data.get("why") or ""))
         self._note(event)
 
-    def _task_passed(self, event: Event, _: dict[str, Any]) -> None:
+    def _task_passed(self, event: LogEvent, _: TaskPassed) -> None:
         task, before = event["subject"], self.attempts.get(event["subject"])
         if before is None or before.agent != event["agent"]:
             if before is not None:
@@ -279,7 +316,7 @@ class Fold:
             for listener in self.listeners:
                 listener.attempt_passed(span)
 
-    def _end(self, span: TaskSpan, event: Event, outcome: str, why: str) -> None:
+    def _end(self, span: TaskSpan, event: LogEvent, outcome: Outcome, why: str) -> None:
         span.finish(event, why)
         span.outcome = outcome
         for listener in self.listeners:
@@ -287,26 +324,26 @@ class Fold:
 
     # --- the rest
 
-    def _claim_refused(self, event: Event, _: dict[str, Any]) -> None:
+    def _claim_refused(self, event: LogEvent, _: ClaimRefused) -> None:
         for listener in self.listeners:
             listener.claim_refused(event)
 
-    def _call_refused(self, event: Event, _: dict[str, Any]) -> None:
+    def _call_refused(self, event: LogEvent, _: Json) -> None:
         for listener in self.listeners:
             listener.call_refused(event)
 
-    def _stopped(self, event: Event, _: dict[str, Any]) -> None:
+    def _stopped(self, event: LogEvent, _: Json) -> None:
         for listener in self.listeners:
             listener.agent_stopped(event["subject"], event, event["kind"].partition(".")[2])
         self._note(event)
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: LogEvent) -> None:
         for listener in self.listeners:
             listener.noted(event)
 
 
-def _asked(event: Event, data: dict[str, Any]) -> ClaimSpan:
-    return ClaimSpan(event["agent"], event, data["resources"], data["mode"], data.get("tree", ""))
+def _asked(event: LogEvent, data: ClaimGranted | WaitQueued | InterestLeft) -> ClaimSpan:
+    return ClaimSpan(event["agent"], event, data["resources"], data["mode"], str(data.get("tree", "")))
 
 
 class Contention:
@@ -331,20 +368,20 @@ class Contention:
         self.longest = max(self.longest, span.length)
 
 
-def is_lost(data: dict[str, Any]) -> bool:
+def is_lost(data: TaskMoved) -> bool:
     """Did dibs take the task from its agent? With a token, or of a cancellation, `why` has an agent's words."""
     return data["to"] in {"planned", "quarantined"} and "token" not in data and data.get("why") in LOST
 
 
-def _outcome(data: dict[str, Any], *, lost: bool) -> str:
+def _outcome(data: TaskMoved, *, lost: bool) -> Outcome:
     if data["to"] in FINAL:
-        return str(data["to"])
+        return FINAL[data["to"]]
     return "lost" if lost else "retried" if data.get("class") == "transient" else "returned"
 
 
-def is_over(event: Event) -> bool:
+def is_over(event: LogEvent | EventView) -> bool:
     """Does no later event name this claim, waiter or interest?"""
-    kind: str = event["kind"]
+    kind = event["kind"]
     return kind in {"claim.ended", "wait.ended", "interest.ended"} or (
         kind == "claim.released" and not event["data"].get("left")
     )
@@ -360,7 +397,6 @@ def named(held: Iterable[Resource], *, tasks: bool = True) -> list[str]:
     return [one[1] or "." for one in held if one[0] != "inode" and (tasks or not is_task(one))]
 
 
-def contested(data: dict[str, Any]) -> list[Resource]:
+def contested(data: ClaimRefused) -> Sequence[Resource]:
     """What a refused claim met at: those of its resources that were not free, or all."""
-    found: list[Resource] = data.get("contested") or data["resources"]
-    return found
+    return data.get("contested") or data["resources"]

@@ -16,12 +16,11 @@ from dibs.workspace import local_files, location
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
 
-    Mend = tuple[str, str, Callable[[], Any]]  # what, what is found, how it is mended
+    Mend = tuple[str, str, Callable[[], object]]  # what, what is found, how it is mended
 
 SPARE_BYTES = 1024 * 1024  # a smaller file is not worth a wait
 SPARE_SHARE = 4  # of the store: less than a quarter is used again soon
@@ -120,7 +119,7 @@ def _sweep(session: Session, call: Call) -> None:
             return
 
 
-def _limiter(session: Session, call: Call) -> Callable[[], Any]:
+def _limiter(session: Session, call: Call) -> Callable[[], object]:
     return lambda: log_upkeep.by_config(session, call)
 
 
@@ -147,7 +146,7 @@ def _refs(session: Session, call: Call) -> Iterator[Mend]:
         yield "kept contents", what, lambda: objects.unpin(common, [f"kept/{name}" for name in gone])
 
 
-def _remover(paths: list[str]) -> Callable[[], Any]:
+def _remover(paths: list[str]) -> Callable[[], object]:
     return lambda: local_files.remove(paths)
 
 

@@ -11,7 +11,8 @@ from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.audit.html_text import Row
+    from dibs.audit.report_answers import ReportTimeline, RunReportAnswer
 
 MAX_TASK_ROWS = 1_000  # of the table of tasks
 
@@ -43,7 +44,7 @@ svg.timeline { width: 100%; min-width: 46rem; height: auto; font: 11px system-ui
 """
 
 
-def render(report: dict[str, Any]) -> str:
+def render(report: RunReportAnswer) -> str:
     """The page."""
     run = report["run"]
     name = safe(run["operation"])
@@ -84,7 +85,7 @@ def _colours() -> str:
     )
 
 
-def _timeline(timeline: dict[str, Any]) -> list[str]:
+def _timeline(timeline: ReportTimeline) -> list[str]:
     if not timeline["lanes"]:
         return []
     used = {bar["outcome"] for lane in timeline["lanes"] for bar in lane["tasks"]}
@@ -103,7 +104,7 @@ def _timeline(timeline: dict[str, Any]) -> list[str]:
     ]
 
 
-def _table(title: str, head: tuple[str, ...], rows: list[list[Any]]) -> list[str]:
+def _table(title: str, head: tuple[str, ...], rows: list[Row]) -> list[str]:
     lines = [f'<h2>{title}</h2><div class="wide"><table>']
     lines.append(f"<tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>")
     for row in rows:

@@ -11,11 +11,10 @@ from dibs.stores.seam import read_event
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
-    from typing import Any
 
     from dibs.client.log_reader import LogReader
     from dibs.client.session import Session
-    from dibs.stores.seam import Event
+    from dibs.stores.seam import Event, LogEvent
 
 PAGE_EVENTS = 2_000  # read at a time
 PROGRESS_EVENTS = 10_000  # between two words on how far it is
@@ -25,7 +24,7 @@ KIND = len(BEGIN)  # where its kind is
 
 def events(
     session: Session, wanted: Container[str], through: int, after: int = 0, log: LogReader | None = None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[LogEvent]:
     """The events of these kinds after one number, up to another, in order. Without `log`, those of the store."""
     store, first, told = log or session.store, after, 0
     while after < through:
@@ -46,7 +45,7 @@ def events(
         session.door.show_progress(through - first, through - first)
 
 
-def archived(log: LogReader, wanted: Iterable[str]) -> Iterator[dict[str, Any]]:
+def archived(log: LogReader, wanted: Iterable[str]) -> Iterator[LogEvent]:
     """The events of these kinds that are in archives, in order. What other kinds there are costs next to nothing."""
     kinds = frozenset(kind.encode() for kind in wanted)
     for event in log.archived(kinds):
@@ -57,7 +56,7 @@ def kind_of(event: Event) -> str:
     """The kind of an event, from its text."""
     body = event.body
     if not body.startswith(BEGIN):
-        return str(read_event(event)["kind"])
+        return read_event(event)["kind"]
     return body[KIND : body.index('"', KIND)]
 
 

@@ -10,7 +10,7 @@ from dibs.errors import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.audit.answers import MapAnswer, MapResourceView, MapUseView
 
 CELL, LEFT, TOP, MARGIN = 20, 330, 130, 16
 MAX_ROWS, MAX_COLUMNS = 400, 80  # a larger picture is not read; `--json` has all
@@ -23,9 +23,9 @@ STYLE = (
 )
 
 
-def render(found: dict[str, Any]) -> str:
+def render(answer: MapAnswer) -> str:
     """The picture, as text."""
-    rows, agents = found["resources"][:MAX_ROWS], found["agents"][:MAX_COLUMNS]
+    rows, agents = answer["resources"][:MAX_ROWS], answer["agents"][:MAX_COLUMNS]
     place = {agent["agent"]: number for number, agent in enumerate(agents)}
     width = LEFT + max(1, len(agents)) * CELL + 60 + MARGIN
     height = TOP + len(rows) * CELL + 64
@@ -42,7 +42,7 @@ def render(found: dict[str, Any]) -> str:
         parts.append(f'<text transform="translate({x + 4} {TOP - 8}) rotate(-55)">{name}</text>')
     for number, row in enumerate(rows):
         parts += _row(row, TOP + number * CELL, place, LEFT + len(agents) * CELL)
-    parts += _legend(found, TOP + len(rows) * CELL + 24)
+    parts += _legend(answer, TOP + len(rows) * CELL + 24)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -52,7 +52,7 @@ def _short(name: str, letters: int) -> str:
     return safe(text if len(text) <= letters else f"…{text[1 - letters :]}")
 
 
-def _row(row: dict[str, Any], y: int, place: dict[str, int], right: int) -> list[str]:
+def _row(row: MapResourceView, y: int, place: dict[str, int], right: int) -> list[str]:
     folded = f" ({row['folded']})" if row.get("folded") else ""
     name = f"{_short(row['resource'] + folded, RESOURCE_LETTERS)}<title>{safe(row['resource'])}</title>"
     return [
@@ -62,7 +62,7 @@ def _row(row: dict[str, Any], y: int, place: dict[str, int], right: int) -> list
     ]
 
 
-def _use(row: dict[str, Any], use: dict[str, Any], x: int, y: int) -> str:
+def _use(row: MapResourceView, use: MapUseView, x: int, y: int) -> str:
     shapes = []
     if use["writes"]:
         shapes.append(f'<rect class="w" x="{x + 4}" y="{y + 4}" width="12" height="12" rx="2"/>')
@@ -79,11 +79,11 @@ def _use(row: dict[str, Any], use: dict[str, Any], x: int, y: int) -> str:
     return f"<g>{''.join(shapes)}<title>{safe(text)}</title></g>"
 
 
-def _legend(found: dict[str, Any], y: int) -> list[str]:
-    totals = found["totals"]
+def _legend(answer: MapAnswer, y: int) -> list[str]:
+    totals = answer["totals"]
     writers = f"{totals['writers']} of {counted(totals['agents'], 'agent')} with write access"
     said = f"{counted(totals['resources'], 'resource')}, {writers}"
-    cut = len(found["resources"]) > MAX_ROWS or len(found["agents"]) > MAX_COLUMNS or found["more"]
+    cut = len(answer["resources"]) > MAX_ROWS or len(answer["agents"]) > MAX_COLUMNS or answer["more"]
     more = "; a part of it" if cut else ""
     return [
         f'<rect class="w" x="{MARGIN}" y="{y - 10}" width="12" height="12" rx="2"/>',

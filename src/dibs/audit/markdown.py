@@ -7,12 +7,12 @@ from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.audit.report_answers import ReportPerformance, ReportSummary, RunReportAnswer
 
 MAX_TASK_ROWS = 200  # of the table of tasks
 
 
-def render(report: dict[str, Any]) -> str:
+def render(report: RunReportAnswer) -> str:
     """The text."""
     run, summary, speed = report["run"], report["summary"], report["performance"]
     said = (
@@ -29,7 +29,7 @@ def render(report: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def figures(summary: dict[str, Any], speed: dict[str, Any]) -> list[tuple[str, str]]:
+def figures(summary: ReportSummary, speed: ReportPerformance) -> list[tuple[str, str]]:
     """The key figures, as texts."""
     throughput = speed["throughput"]
     return [

@@ -12,12 +12,13 @@ from dibs.operations.core.query import Query
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.audit.answers import LogAnswer
     from dibs.audit.events import Filter
+    from dibs.audit.report_answers import RunReportAnswer
     from dibs.audit.requests import LogRequest, RunReportRequest, VerifyRequest
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.verify.answers import VerifyAnswer
 
 LISTED = 1_000  # events in one answer, unless it is asked for another number
 MAX_THROUGH_SERVER = 10_000  # events in one answer of a server; `after` continues
@@ -46,7 +47,7 @@ def wanted(session: Session, request: LogRequest) -> Filter:
     )  # fmt: skip
 
 
-def _log(session: Session, call: Call, request: LogRequest) -> dict[str, Any]:
+def _log(session: Session, call: Call, request: LogRequest) -> LogAnswer:
     """The last events, or those after a cursor."""
     from dibs.audit import events, expected_archives
     from dibs.client import log_reader
@@ -83,21 +84,19 @@ def head_of(text: str) -> tuple[int, str] | None:
     return int(seq), link
 
 
-def _verify(session: Session, call: Call, request: VerifyRequest) -> dict[str, Any]:
+def _verify(session: Session, call: Call, request: VerifyRequest) -> VerifyAnswer:
     """What an independent check of the record finds."""
     from dibs.audit import expected_archives
     from dibs.verify.checker import verify_store
 
     named = None if request["live"] else expected_archives.expected(session, call)
-    found = verify_store(session.store, head_of(request["head"]), session.door.show_progress, named).as_json()
-    del found["ok"]  # `found` is 0
-    return found
+    return verify_store(session.store, head_of(request["head"]), session.door.show_progress, named).as_json()
 
 
 # --- run report
 
 
-def _run_report(session: Session, call: Call, request: RunReportRequest) -> dict[str, Any]:
+def _run_report(session: Session, call: Call, request: RunReportRequest) -> RunReportAnswer:
     """What a run did: as values, as a text, or in a file."""
     from dibs.audit import build
 
@@ -105,8 +104,12 @@ def _run_report(session: Session, call: Call, request: RunReportRequest) -> dict
     if request["format"] == "json" and not request["out"]:
         return made
     text = build.render(made, request["format"])
-    found = {"file": build.write_out(session, request["out"], text)} if request["out"] else {"text": text}
-    return {"run": made["run"], "format": request["format"], **found}
+    answer: RunReportAnswer = {"run": made["run"], "format": request["format"]}
+    if request["out"]:
+        answer["file"] = build.write_out(session, request["out"], text)
+    else:
+        answer["text"] = text
+    return answer
 
 
 LOG = Query(

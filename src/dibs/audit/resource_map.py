@@ -19,17 +19,30 @@ from dibs.operations.core.query import Query
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
+    from typing import Final
 
-    from dibs.audit.fold import ClaimSpan, Event, Resource
+    from dibs.audit.answers import (
+        Access,
+        Level,
+        MapAgentView,
+        MapAnswer,
+        MapResourceView,
+        MapRoleView,
+        MapUseView,
+    )
+    from dibs.audit.fold import ClaimSpan, Resource
     from dibs.audit.requests import MapRequest
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.snapshot import ClaimFacts, Snapshot
+    from dibs.stores.seam import LogEvent
 
 MAX_RESOURCES = 50_000  # that are kept in memory; further ones are only counted
 MAX_DEPTH = 50
-READ, WRITE, REFUSED = "read", "write", "refused"
+READ: Final = "read"
+WRITE: Final = "write"
+REFUSED: Final = "refused"
 STATE, EVENT = "state:", "event:"
 PATHS = frozenset(("file", "tree", "glob"))
 WRITES = frozenset({"edit.violated", "edit.taken", "edit.restored"})  # a path that an agent wrote
@@ -42,6 +55,13 @@ class Use:
 
     def __init__(self) -> None:
         self.reads = self.writes = self.refused = self.seq = self.wall = 0
+
+    @property
+    def access(self) -> Access:
+        """What it did in one word."""
+        if self.writes:
+            return "read+write" if self.reads else WRITE
+        return READ if self.reads else REFUSED
 
 
 class Row:
@@ -76,11 +96,11 @@ class Uses(Listener):
 
     claim_passed = claim_began
 
-    def claim_refused(self, event: Event) -> None:
+    def claim_refused(self, event: LogEvent) -> None:
         """An agent would have used it."""
         self._add_all(event["seq"], event["wall"], event["agent"], contested(event["data"]), REFUSED)
 
-    def noted(self, event: Event) -> None:
+    def noted(self, event: LogEvent) -> None:
         """A file that was changed, a document, a channel."""
         kind, name = event["kind"], event["subject"]
         if kind in WRITES:
@@ -93,12 +113,12 @@ class Uses(Listener):
             is_state = name.startswith(STATE)
             self._add(event, name if is_state else f"{EVENT}{name}", "state" if is_state else "event", READ)
 
-    def _add_all(self, seq: int, wall: int, agent: str, held: list[Resource], how: str) -> None:
+    def _add_all(self, seq: int, wall: int, agent: str, held: Sequence[Resource], how: str) -> None:
         for resource in held:
             if resource[0] != "inode" and not is_task(resource):
                 self._use(seq, wall, agent, resource[1] or ".", resource[0], how)
 
-    def _add(self, event: Event, name: str, kind: str, how: str) -> None:
+    def _add(self, event: LogEvent, name: str, kind: str, how: str) -> None:
         self._use(event["seq"], event["wall"], event["agent"], name, kind, how)
 
     def _use(self, seq: int, wall: int, agent: str, name: str, kind: str, how: str) -> None:
@@ -158,7 +178,7 @@ def fitted(rows: dict[str, Row], depth: int, most: int) -> tuple[dict[str, Row],
 # --- the query
 
 
-def _map(session: Session, call: Call, request: MapRequest) -> dict[str, Any]:
+def _map(session: Session, call: Call, request: MapRequest) -> MapAnswer:
     """The map: learned in one pass through the log, with what is held now."""
     from dibs.audit import events, log_walk
     from dibs.client.log_reader import LogReader
@@ -225,27 +245,28 @@ def _names(session: Session, call: Call, rows: dict[str, Row], facts: Snapshot) 
     return known
 
 
-def _shown(session: Session, row: Row, held: dict[str, set[str]], names: dict[str, str]) -> dict[str, Any]:
+def _shown(session: Session, row: Row, held: dict[str, set[str]], names: dict[str, str]) -> MapResourceView:
     here = held.get(row.name, set())
-    agents = []
+    agents: list[MapUseView] = []
     for agent in sorted(row.agents):
         use = row.agents[agent]
-        access = [word for word, count in ((READ, use.reads), (WRITE, use.writes)) if count] or [REFUSED]
         agents.append(
             {
-                "agent": agent, "name": names.get(agent) or agent, "access": "+".join(access), "writes": use.writes,
+                "agent": agent, "name": names.get(agent) or agent, "access": use.access, "writes": use.writes,
                 "reads": use.reads, "refused": use.refused, "holds": agent in here, "event": use.seq,
                 "at": clock.iso(use.wall),
             }
         )  # fmt: skip
-    found = {
+    view: MapResourceView = {
         "resource": row.name, "kind": row.kind, "level": _level(session, row), "agents": agents,
         "writers": len(row.writers()),
     }  # fmt: skip
-    return {**found, "folded": row.folded} if row.folded else found
+    if row.folded:
+        view["folded"] = row.folded
+    return view
 
 
-def _level(session: Session, row: Row) -> str:
+def _level(session: Session, row: Row) -> Level:
     """What the guards ask of a path: free, guarded, strict; "" for what is no path."""
     if row.kind not in PATHS:
         return ""
@@ -257,7 +278,7 @@ def _level(session: Session, row: Row) -> str:
     )  # fmt: skip
 
 
-def _agents(rows: dict[str, Row], names: dict[str, str]) -> list[dict[str, Any]]:
+def _agents(rows: dict[str, Row], names: dict[str, str]) -> list[MapAgentView]:
     """The agents on the map, those that write most first."""
     counts: dict[str, list[int]] = {}
     for row in rows.values():
@@ -274,7 +295,7 @@ def _agents(rows: dict[str, Row], names: dict[str, str]) -> list[dict[str, Any]]
     ]  # fmt: skip
 
 
-def _roles(session: Session) -> list[dict[str, Any]]:
+def _roles(session: Session) -> list[MapRoleView]:
     """Who may write what, by the configuration."""
     roles = session.config.policy.guards["roles"]
     given = [*roles["assign"], *([("*", roles["default"])] if roles["default"] else [])]

@@ -14,10 +14,54 @@ from dibs.operations.guards.changes import who_did_it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypedDict
 
-    Event = dict[str, Any]
+    from dibs.audit.fold import Resource
+    from dibs.operations.agents.events import AgentKilled
+    from dibs.operations.alerts.events import AlertRaised
+    from dibs.operations.claims.events import (
+        ClaimEnded,
+        ClaimGranted,
+        ClaimMoved,
+        ClaimRefused,
+        ClaimReleased,
+        InterestEnded,
+        WaitEnded,
+        WaitQueued,
+    )
+    from dibs.operations.core.events import CallRefused
+    from dibs.operations.documents.events import StateSet
+    from dibs.operations.guards.events import (
+        CommitRefused,
+        CommitUnverified,
+        DeployFinished,
+        DeployRefused,
+        DeployStarted,
+        EditDoubted,
+        EditRefused,
+        EditRestored,
+        EditTaken,
+        EditUnattributed,
+        EditViolated,
+        UndoFinished,
+        UndoRefused,
+        UndoStarted,
+    )
+    from dibs.operations.landing.events import RadarCleared, RadarFound
+    from dibs.operations.messages.events import MessagePosted
+    from dibs.operations.tasks.events import TaskAdded, TaskAssigned, TaskForgotten, TaskMoved
+    from dibs.operations.votes.events import VoteDecided
+    from dibs.stores.seam import Json, LogEvent
+
+    class Known(TypedDict):
+        """What an event's subject was until then: a claim, a waiter, an interest, or an attempt at a task."""
+
+        now: int  # ms: since when
+        resources: Sequence[Resource]
+
+    # A function of the event, its data (of the type of its kind) and what is known of its subject.
+    Sentence = Callable[["Teller", LogEvent, Json, "Known | None"], str]
 
 SHOWN = 3  # resources and agents that a sentence names; the rest is a number
 MAX_WORDS = 160  # letters of what an agent wrote
@@ -68,12 +112,12 @@ class Teller:
         self._names = names
         self._restorable = set(restorable)
 
-    def tell(self, event: Event, known: dict[str, Any] | None = None) -> str:
+    def tell(self, event: LogEvent, known: Known | None = None) -> str:
         """The sentence. `known` is the claim or the wait that the event's subject means, as it was then."""
         say = SENTENCES.get(event["kind"])
         if say is None:
             return f"{self.who(event['agent'])}: {quotes.clean(event['kind'])} {quotes.clean(event['subject'])}."
-        return say(self, event, event["data"], known or {})
+        return say(self, event, event["data"], known)
 
     # --- parts of sentences
 
@@ -96,13 +140,13 @@ class Teller:
         return " What was there is no longer kept."
 
 
-def what(resources: Any) -> str:
+def what(resources: Iterable[Resource | str] | None) -> str:
     """Resources as a sentence names them."""
-    found = [text_of(one) for one in resources or () if not (isinstance(one, (list, tuple)) and one[0] == "inode")]
-    return some(found) or "nothing"
+    names = [text_of(one) for one in resources or () if not (isinstance(one, (list, tuple)) and one[0] == "inode")]
+    return some(names) or "nothing"
 
 
-def text_of(resource: Any) -> str:
+def text_of(resource: Resource | str) -> str:
     """One resource, of an event or as people write it."""
     text = str(resource[1] if isinstance(resource, (list, tuple)) else resource)
     return quotes.clean(text or "the whole repository")
@@ -115,29 +159,34 @@ def some(names: list[str], few: int = SHOWN) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-def said(text: Any) -> str:
+def said(text: object) -> str:
     """An agent's own words, in quotation marks."""
     words = quotes.clean(" ".join(str(text).split()))
     return f"“{words[:MAX_WORDS]}{'…' if len(words) > MAX_WORDS else ''}”"
 
 
-def _short(commit: Any) -> str:
+def _short(commit: object) -> str:
     return quotes.clean(str(commit))[:SHORT_COMMIT]
 
 
-def _after(event: Event, known: dict[str, Any]) -> str:
+def _things(known: Known | None) -> str:
+    """What the event's subject was about."""
+    return what(known["resources"] if known else ())
+
+
+def _after(event: LogEvent, known: Known | None) -> str:
     """How long it lasted."""
     return f" after {relative_times.short(event['now'] - known['now'])}" if known else ""
 
 
-def _why(data: dict[str, Any], name: str = "why", before: str = ": ") -> str:
-    return f"{before}{said(data[name])}" if data.get(name) else ""
+def _why(reason: object) -> str:
+    return f": {said(reason)}" if reason else ""
 
 
 # --- claims and waits
 
 
-def _granted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _granted(t: Teller, e: LogEvent, d: ClaimGranted, _: Known | None) -> str:
     things = what(d["resources"])
     if d["via"] == "handover":
         begin = f"{t.who(e['agent'])} was handed {things}"
@@ -148,17 +197,17 @@ def _granted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
     else:
         begin = f"{t.who(e['agent'])} {VERBS.get(d['mode'], 'claimed {}').format(things)}"
     task = f", for task {quotes.clean(d['task'])}" if d.get("task") else ""
-    return f"{begin} (token {d['token']}){task}{_why(d, 'reason')}."
+    return f"{begin} (token {d['token']}){task}{_why(d.get('reason'))}."
 
 
-def _moved(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
-    things = what(known.get("resources"))
+def _moved(t: Teller, e: LogEvent, d: ClaimMoved, known: Known | None) -> str:
+    things = _things(known)
     if d["why"] == "boot":
         return f"{t.who(d['to'])} started again and keeps {things}, under token {d['token']}."
     return f"{t.who(e['agent'])} left: {things} passed to {t.who(d['to'])}."
 
 
-def _released(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+def _released(t: Teller, e: LogEvent, d: ClaimReleased, known: Known | None) -> str:
     after, things = _after(e, known), what(d.get("resources"))
     if d.get("to"):
         text = f"{t.who(e['agent'])} handed {things} over to {t.who(d['to'])}{after}."
@@ -171,17 +220,17 @@ def _released(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> 
     return f"{text} It still holds {what(d['left'])}." if d.get("left") else text
 
 
-def _ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
-    things, who = what(known.get("resources")), t.who(e["agent"])
+def _ended(t: Teller, e: LogEvent, d: ClaimEnded, known: Known | None) -> str:
+    things, who = _things(known), t.who(e["agent"])
     if d["why"] == "forced":
-        return f"{t.who(d.get('by'))} took {things} away from {who}{_after(e, known)}{_why(d, 'reason')}."
+        return f"{t.who(d.get('by'))} took {things} away from {who}{_after(e, known)}{_why(d.get('reason'))}."
     form = ENDS.get(d["why"], "The claim of {who} on {what} ended{after}.")
     return form.format(who=who, what=things, after=_after(e, known))
 
 
-def _refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _refused(t: Teller, e: LogEvent, d: ClaimRefused, _: Known | None) -> str:
     begin = f"{t.who(e['agent'])} was refused {what(d.get('resources') or [e['subject']])}"
-    blockers = [one for one in d.get("blockers") or () if isinstance(one, dict)]
+    blockers = d.get("blockers") or []
     if d["code"] == "deadlock":
         agents = [t.who(one.get("agent")) for one in blockers]
         return f"{begin}: it would cause a deadlock ({' → '.join([*agents, *agents[:1]])})."
@@ -191,20 +240,20 @@ def _refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
     state = "waits for" if first.get("waiting") else "held" if first.get("mode") == "write" else "read"
     more = f" (and {len(blockers) - 1} more)" if len(blockers) > 1 else ""
     thing = text_of(first.get("resource", ""))
-    return f"{begin}: {t.who(first.get('agent'))} {state} {thing}{_why(first, 'reason')}{more}."
+    return f"{begin}: {t.who(first.get('agent'))} {state} {thing}{_why(first.get('reason'))}{more}."
 
 
-def _queued(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _queued(t: Teller, e: LogEvent, d: WaitQueued, _: Known | None) -> str:
     return f"{t.who(e['agent'])} began to wait for {what(d['resources'])}."
 
 
-def _wait_ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+def _wait_ended(t: Teller, e: LogEvent, d: WaitEnded, known: Known | None) -> str:
     form = WAITS.get(d["why"], "{who} no longer waits for {what}{after}.")
-    return form.format(who=t.who(e["agent"]), what=what(known.get("resources")), after=_after(e, known))
+    return form.format(who=t.who(e["agent"]), what=_things(known), after=_after(e, known))
 
 
-def _interest_ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
-    things = what(known.get("resources"))
+def _interest_ended(t: Teller, e: LogEvent, d: InterestEnded, known: Known | None) -> str:
+    things = _things(known)
     if d["why"] == "served":
         return f"{t.who(e['agent'])} was told that {things} is free."
     return f"{t.who(e['agent'])} no longer needs to be told about {things}."
@@ -213,48 +262,48 @@ def _interest_ended(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any
 # --- edits and commits
 
 
-def _edit_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _edit_refused(t: Teller, e: LogEvent, d: EditRefused, _: Known | None) -> str:
     why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
     return f"{t.who(e['agent'])} was refused an edit of {text_of(e['subject'])}: {why}."
 
 
-def _violated(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _violated(t: Teller, e: LogEvent, d: EditViolated, _: Known | None) -> str:
     path = text_of(e["subject"])
     text = f"{t.who(e['agent'])} changed {path} although {t.who(d['holder'])} held it or had unfinished work in it."
     return text + t.back(d["id"], d["was"])
 
 
-def _unattributed(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _unattributed(t: Teller, e: LogEvent, d: EditUnattributed, _: Known | None) -> str:
     path = text_of(e["subject"])
     by = who_did_it(d["grade"], [t.who(one) for one in d.get("suspects", ())])
     holder = f"{t.who(d['holder'])} held or had unfinished work in"
     return f"{path}, which {holder}, was changed; {by}.{t.back(d['id'], d['was'])}"
 
 
-def _taken(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _taken(t: Teller, e: LogEvent, d: EditTaken, _: Known | None) -> str:
     text = f"{t.who(e['agent'])} continued {text_of(e['subject'])}, in which {t.who(d['holder'])} had unfinished work."
     return text + t.back(d["id"], d["was"])
 
 
-def _doubted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _doubted(t: Teller, e: LogEvent, d: EditDoubted, _: Known | None) -> str:
     others = f", while {t.all(d['suspects'])} was at work too" if d.get("suspects") else ""
     text = f"{text_of(e['subject'])} changed, probably by a command of {t.who(e['agent'])}{others}."
     return text + t.back(d["id"], d["was"])
 
 
-def _restored(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _restored(t: Teller, e: LogEvent, d: EditRestored, _: Known | None) -> str:
     undo = t.back(d["undo"], d["was"]) if d.get("undo") else ""
     return (
         f"{t.who(e['agent'])} restored {text_of(e['subject'])} as it was before change {quotes.clean(d['id'])}.{undo}"
     )
 
 
-def _commit_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _commit_refused(t: Teller, e: LogEvent, d: CommitRefused, _: Known | None) -> str:
     why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
     return f"{t.who(e['agent'])} was refused a commit of {what(d['paths'])}: {why}."
 
 
-def _unverified(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _unverified(t: Teller, e: LogEvent, d: CommitUnverified, _: Known | None) -> str:
     held = f", with {what(d['paths'])}, which {t.all(d['holders'])} held" if d.get("holders") else ""
     return f"{t.who(e['agent'])} committed {_short(e['subject'])} {HOW_PAST.get(d['how'], '')}{held}."
 
@@ -262,12 +311,12 @@ def _unverified(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> st
 # --- tasks
 
 
-def _task_added(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _task_added(t: Teller, e: LogEvent, d: TaskAdded, _: Known | None) -> str:
     after = f" It waits for {some([quotes.clean(one) for one in d['after']])}." if d.get("after") else ""
     return f"{t.who(e['agent'])} added task {quotes.clean(e['subject'])}: {said(d['title'])}.{after}"
 
 
-def _task_moved(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+def _task_moved(t: Teller, e: LogEvent, d: TaskMoved, known: Known | None) -> str:
     task, who, to = quotes.clean(e["subject"]), t.who(e["agent"]), d["to"]
     if to == "executing":
         return f"{who} began task {task} (token {d.get('token')})."
@@ -281,15 +330,15 @@ def _task_moved(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -
     if to in {"failed", "quarantined", "cancelled"}:
         words = {"failed": "failed at", "quarantined": "failed at", "cancelled": "cancelled"}[to]
         held = " It is quarantined: nobody gets it any more." if to == "quarantined" else ""
-        return f"{who} {words} task {task}{after}{_why(d)}.{held}"
-    return f"{who} moved task {task} from {quotes.clean(d['from'])} to {quotes.clean(to)}{after}{_why(d)}."
+        return f"{who} {words} task {task}{after}{_why(d.get('why'))}.{held}"
+    return f"{who} moved task {task} from {quotes.clean(d['from'])} to {quotes.clean(to)}{after}{_why(d.get('why'))}."
 
 
-def _tasks_forgotten(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _tasks_forgotten(_t: Teller, _e: LogEvent, d: TaskForgotten, _: Known | None) -> str:
     return f"dibs removed the records of finished tasks: {some([quotes.clean(str(one)) for one in d['tasks']])}."
 
 
-def _assigned(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _assigned(t: Teller, e: LogEvent, d: TaskAssigned, _: Known | None) -> str:
     how = "" if d.get("strategy") in {None, "direct"} else f" (by {quotes.clean(d['strategy'])})"
     return f"Task {quotes.clean(e['subject'])} was assigned to {t.who(d['to'])} by {t.who(e['agent'])}{how}."
 
@@ -297,16 +346,16 @@ def _assigned(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
 # --- agents
 
 
-def _killed(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
-    return f"{t.who(e['agent'])} killed {t.who(e['subject'])}{_why(d)}."
+def _killed(t: Teller, e: LogEvent, d: AgentKilled, _: Known | None) -> str:
+    return f"{t.who(e['agent'])} killed {t.who(e['subject'])}{_why(d.get('why'))}."
 
 
-def _posted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _posted(t: Teller, e: LogEvent, d: MessagePosted, _: Known | None) -> str:
     kind = f" ({quotes.clean(d['type'])})" if d.get("type") else ""
     return f"{t.who(e['agent'])} sent {t.who(e['subject'])} message {quotes.clean(d['id'])}{kind}."
 
 
-def _call_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _call_refused(t: Teller, e: LogEvent, d: CallRefused, _: Known | None) -> str:
     if d["code"] == "not_found":  # of a release or a renewal
         return f"{t.who(e['agent'])} could not give back or renew {quotes.clean(e['subject'])}: it did not hold it."
     needs = f" (it takes the rank {quotes.clean(d['needs'])})" if d.get("needs") else ""
@@ -314,24 +363,24 @@ def _call_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> 
     return f"{t.who(e['agent'])} was refused {quotes.clean(e['subject'])}: {why}{needs}."
 
 
-def _state_set(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _state_set(t: Teller, e: LogEvent, d: StateSet, _: Known | None) -> str:
     verb = "deleted" if d.get("deleted") else "wrote"
     return f"{t.who(e['agent'])} {verb} the state {quotes.clean(e['subject'])} (version {d['version']})."
 
 
-def _deploy_started(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _deploy_started(t: Teller, e: LogEvent, d: DeployStarted, _: Known | None) -> str:
     """The start, with what was left out on purpose."""
     back = ", as a rollback" if d.get("rollback") else ""
     unsynced = ", without a comparison with the remote" if d.get("unsynced") else ""
     return f"{t.who(e['agent'])} began to deploy {_short(d['commit'])} to {quotes.clean(e['subject'])}{back}{unsynced}."
 
 
-def _deploy_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _deploy_refused(t: Teller, e: LogEvent, d: DeployRefused, _: Known | None) -> str:
     why = DEPLOY_REFUSALS.get(d["code"]) or REFUSALS.get(d["code"], quotes.clean(d["code"]))
     return f"{t.who(e['agent'])} was refused a deploy to {quotes.clean(e['subject'])}: {why}."
 
 
-def _deploy_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _deploy_finished(t: Teller, e: LogEvent, d: DeployFinished, _: Known | None) -> str:
     results = {
         "ok": "and its verification passed", "failed": f"and it failed (exit code {d.get('exit')})",
         "unverified": "and its verification failed", "unchecked": "without a verification",
@@ -342,13 +391,13 @@ def _deploy_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) 
     return f"{t.who(e['agent'])} deployed {_short(d['commit'])} to {quotes.clean(e['subject'])}, {end}.{lost}"
 
 
-def _alert(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _alert(t: Teller, e: LogEvent, d: AlertRaised, _: Known | None) -> str:
     about = f" about {what(d['resources']) if d.get('resources') else text_of(d.get('about', ''))}"
     of = f", of {t.who(e['agent'])}" if e["agent"] else ""
     return f"dibs raised alert {quotes.clean(e['subject'])} ({quotes.clean(d['what'])}, {d['severity']}){about}{of}."
 
 
-def _decided(_t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _decided(_t: Teller, e: LogEvent, d: VoteDecided, _: Known | None) -> str:
     end = f"decided for {said(d['option'])}" if d["outcome"] == "decided" else f"ended {quotes.clean(d['outcome'])}"
     return f"Vote {quotes.clean(e['subject'])} {end}."
 
@@ -356,39 +405,39 @@ def _decided(_t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
 # --- working trees and branches
 
 
-def _radar_found(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _radar_found(_t: Teller, _e: LogEvent, d: RadarFound, _: Known | None) -> str:
     return f"{_sides(d)} would conflict if they were merged: {what(d['files'])}."
 
 
-def _radar_cleared(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _radar_cleared(_t: Teller, _e: LogEvent, d: RadarCleared, _: Known | None) -> str:
     return f"{_sides(d)} would no longer conflict."
 
 
-def _sides(data: dict[str, Any]) -> str:
+def _sides(data: RadarFound | RadarCleared) -> str:
     return some([quotes.clean(str(side)) for side in data["sides"]])
 
 
 # --- undo
 
 
-def _undo_started(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _undo_started(t: Teller, e: LogEvent, d: UndoStarted, _: Known | None) -> str:
     things = f"{what(d['paths'])}{_more(d)}"
     return f"{t.who(e['agent'])} began to undo what {t.all(d['of'])} changed in {things}."
 
 
-def _undo_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _undo_finished(t: Teller, e: LogEvent, d: UndoFinished, _: Known | None) -> str:
     commit = f", in commit {_short(d['commit'])}" if d.get("commit") else ""
     left = f" {counted(d['conflicts'], 'file')} with conflicts to settle." if d.get("conflicts") else ""
     text = f"{t.who(e['agent'])} undid what {t.all(d['of'])} changed in {counted(d['restored'], 'file')}{commit}.{left}"
     return f"{text} `dibs undo {quotes.clean(quoted(e['subject']))}` takes that back."
 
 
-def _undo_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+def _undo_refused(t: Teller, e: LogEvent, d: UndoRefused, _: Known | None) -> str:
     why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
     return f"{t.who(e['agent'])} was refused an undo of what {t.all(d['of'])} changed: {why}."
 
 
-def _more(d: dict[str, Any]) -> str:
+def _more(d: UndoStarted) -> str:
     left = d.get("count", 0) - len(d["paths"])
     return f" and {left} more" if left > 0 else ""
 
@@ -396,19 +445,19 @@ def _more(d: dict[str, Any]) -> str:
 # --- the rest, each a form with the agent and the subject
 
 
-def _form(form: str) -> Callable[[Teller, Event, dict[str, Any], dict[str, Any]], str]:
+def _form(form: str) -> Sentence:
     """A sentence with the agent ({who}), the subject ({what}) or the agent that it names ({whom}), and data."""
 
-    def say(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
+    def say(t: Teller, e: LogEvent, d: Json, known: Known | None) -> str:
         given = {name: quotes.clean(str(value)) for name, value in d.items()}
         parts = _Parts(
             given,
             who=t.who(e["agent"]),
             what=text_of(e["subject"]),
             whom=t.who(e["subject"]),
-            things=what(known.get("resources") or d.get("resources")),
+            things=what((known and known["resources"]) or d.get("resources")),
             words=said(d.get("text") or d.get("how") or ""),
-            because=_why(d),
+            because=_why(d.get("why")),
             kind=quotes.clean(str(d.get("what", ""))),
             commit=_short(d.get("commit", "")),
             sender=t.who(d.get("from") or None),
@@ -429,7 +478,7 @@ class _Parts(dict[str, str]):
         return ""
 
 
-SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], str]] = {
+SENTENCES: dict[str, Sentence] = {
     "claim.granted": _granted, "claim.moved": _moved, "claim.released": _released, "claim.ended": _ended,
     "claim.refused": _refused, "claim.renewed": _form("{who} renewed its claim on {things}."),
     "claim.committed": _form("{who} committed {things} ({commit}) and keeps its claim."),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.audit import timeline
-from dibs.audit.fold import Fold, TaskSpan
+from dibs.audit.fold import FINAL, Fold, TaskSpan
 from dibs.audit.log_walk import kind_of
 from dibs.audit.story import Story
 from dibs.client.log_reader import LogReader
@@ -16,7 +16,6 @@ from dibs.errors import counted, named
 from dibs.machine import clock
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.runs import quality_gates, records, run_views, runs
-from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE_KEY
 from dibs.operations.tasks.records import get_results
 from dibs.stores.seam import KEYS_PER_FETCH, read_event
@@ -24,15 +23,35 @@ from dibs.stores.seam import KEYS_PER_FETCH, read_event
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
-    from typing import Any, TypedDict
+    from typing import NotRequired, TypedDict
 
+    from dibs.audit.fold import Beginning
+    from dibs.audit.report_answers import (
+        ReportedAgent,
+        ReportedContention,
+        ReportedPhase,
+        ReportedRun,
+        ReportedTask,
+        ReportPerformance,
+        ReportSummary,
+        ReportTimeline,
+        RunReportAnswer,
+    )
     from dibs.audit.requests import RunReadRequest
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
-    from dibs.operations.runs.answers import GateView, RunMemberDetail
-    from dibs.operations.runs.records import Member, Run, RunNote
-    from dibs.operations.tasks.records import Task
-    from dibs.stores.seam import Json, Transaction
+    from dibs.operations.runs.answers import GateView, RunMemberDetail, Usage
+    from dibs.operations.runs.answers import RunNote as RunNoteView
+    from dibs.operations.runs.records import Member, Run, RunNote, Use
+    from dibs.operations.tasks.answers import TaskError as TaskErrorView
+    from dibs.operations.tasks.records import Task, TaskError
+    from dibs.stores.seam import Json, LogEvent, Transaction
+
+    class Mover(TypedDict):
+        """An agent that set a phase."""
+
+        agent: str
+        name: NotRequired[str]
 
     class RunSnapshot(TypedDict):
         """All records that belong to a run."""
@@ -45,7 +64,7 @@ if TYPE_CHECKING:
         errors: list[RunNote]
         warnings: list[RunNote]
         gates: list[GateView]
-        movers: list[dict[str, str]]  # the agents that set a phase
+        movers: NotRequired[list[Mover]]  # a server of an earlier version has none
         now: int  # ms: its end, else the time of the snapshot
         last: int  # the last event of the log
 
@@ -109,7 +128,7 @@ READ = Operation(
 INTERNAL = (READ,)
 
 
-def events(log: LogReader, run: Run, last: int, wanted: Container[str] | None = None) -> Iterator[dict[str, Any]]:
+def events(log: LogReader, run: Run, last: int, wanted: Container[str] | None = None) -> Iterator[LogEvent]:
     """The events of a run, or those of the wanted kinds, in order: from its start up to its end or to `last`."""
     after = run["seq"]
     while True:
@@ -145,7 +164,7 @@ class Gathered:
         fold.close(self.end, 0)
         self._fill_in()
 
-    def events(self, wanted: Container[str] | None = None) -> Iterator[dict[str, Any]]:
+    def events(self, wanted: Container[str] | None = None) -> Iterator[LogEvent]:
         """The events of the run, or those of some kinds, also if they were archived."""
         return events(self.log, self.run, self.raw["last"], wanted)
 
@@ -154,17 +173,17 @@ class Gathered:
         known = {span.id for span in self.story.attempts}
         for task in self.raw["tasks"]:
             if task["started"] and task["task"] not in known:
-                began = {"subject": task["task"], "now": task["started"], "wall": 0, "seq": 0}
+                began: Beginning = {"subject": task["task"], "now": task["started"], "wall": 0, "seq": 0}
                 span = TaskSpan(task["agent"], began)
                 span.end = task["finished"] or self.end
-                span.outcome = task["state"] if task["state"] in lifecycle.FINAL_STATES else "returned"
+                span.outcome = FINAL.get(task["state"], "returned")
                 self.story.attempts.append(span)
 
     def at(self, when: int) -> str:
         """A time of the store's clock as a time of day, by the clocks at the run's start."""
         return clock.iso(self.run["wall"] + when - self.start)
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> RunReportAnswer:
         """The report."""
         by_agent = self._by_agent()
         left = len(self.raw["tasks"]) - MAX_TASKS
@@ -187,31 +206,35 @@ class Gathered:
             "notes": notes,
         }  # fmt: skip
 
-    def _run(self) -> dict[str, Any]:
+    def _run(self) -> ReportedRun:
         run = self.run
-        fields = ("operation", "coordinator", "coordinator_name", "state", "phase")
-        found = {name: run[name] for name in fields if name in run}
-        found = {"id": run["run"], **found, "started_at": self.at(self.start), "as_of": self.at(self.end)}
-        found["progress"] = self.counted.progress
+        view: ReportedRun = {
+            "id": run["run"], "operation": run["operation"], "coordinator": run["coordinator"], "state": run["state"],
+            "phase": run["phase"], "started_at": self.at(self.start), "as_of": self.at(self.end),
+            "progress": self.counted.progress,
+        }  # fmt: skip
+        # a read puts the names next to the ids, here and below
+        if name := run.get("coordinator_name"):
+            view["coordinator_name"] = str(name)
         if run["ended"]:
-            found.update(ended_at=self.at(run["ended"]), ended_by=run["ended_by"])
-            if "ended_by_name" in run:
-                found["ended_by_name"] = run["ended_by_name"]
+            view.update({"ended_at": self.at(run["ended"]), "ended_by": run["ended_by"]})
+            if name := run.get("ended_by_name"):
+                view["ended_by_name"] = str(name)
         if run["spec"]:
-            found["spec"] = run["spec"]
-        return found
+            view["spec"] = run["spec"]
+        return view
 
-    def _summary(self, by_agent: dict[str, Any]) -> dict[str, Any]:
-        counted = self.counted
-        found: dict[str, Any] = {"total": counted.total}
-        found.update({state: counted.states.get(state, 0) for state in ("complete", "failed", "cancelled")})
-        found.update(quarantined=counted.states.get("quarantined", 0), open=counted.open)
-        found["agents_used"] = sum(1 for agent in by_agent.values() if agent["attempts"])
-        found["total_time"] = _seconds(self.end - self.start)
-        found["work_time"] = round(sum(agent["work_time"] for agent in by_agent.values()), 3)
-        return found
+    def _summary(self, by_agent: dict[str, ReportedAgent]) -> ReportSummary:
+        states = self.counted.states
+        return {
+            "total": self.counted.total, "complete": states.get("complete", 0), "failed": states.get("failed", 0),
+            "cancelled": states.get("cancelled", 0), "quarantined": states.get("quarantined", 0),
+            "open": self.counted.open, "agents_used": sum(1 for agent in by_agent.values() if agent["attempts"]),
+            "total_time": _seconds(self.end - self.start),
+            "work_time": round(sum(agent["work_time"] for agent in by_agent.values()), 3),
+        }  # fmt: skip
 
-    def _performance(self) -> dict[str, Any]:
+    def _performance(self) -> ReportPerformance:
         times = sorted(span.length for span in self.story.attempts if span.outcome == "complete")
         states = self.counted.states
         done = states.get("complete", 0)
@@ -225,69 +248,75 @@ class Gathered:
             "attempts": len(self.story.attempts),
         }  # fmt: skip
 
-    def _by_agent(self) -> dict[str, Any]:
+    def _by_agent(self) -> dict[str, ReportedAgent]:
         """What each agent did: agents that joined, and agents that worked without joining."""
-        found: dict[str, dict[str, Any]] = {}
+        agents: dict[str, ReportedAgent] = {}
         for member in self.raw["agents"]:
-            one = found[member["agent"]] = _nobody(member["type"], member["can"])
-            one.update(state=member["state"], pid=member["pid"], assigned=member["tasks"])
+            agent = agents[member["agent"]] = _idle(member["type"], member["can"])
+            agent.update({"state": member["state"], "pid": member["pid"], "assigned": member["tasks"]})
         for part in self.raw["members"]:
-            found[part["agent"]].update(joined_at=self.at(part["joined"]), usage=part["usage"], peak=part["peak"])
-            if part["usage"]:
-                found[part["agent"]]["usage"] = {**part["usage"], "at": self.at(part["usage"]["at"])}
+            usage = part["usage"]
+            agents[part["agent"]].update({
+                "joined_at": self.at(part["joined"]), "peak": _peak(part["peak"]),
+                "usage": {**usage, "at": self.at(usage["at"])} if usage else None,
+            })  # fmt: skip
+        work_ms: dict[str, int] = {}
         for span in self.story.attempts:
-            one = found.setdefault(span.agent, _nobody("", []))
-            one["attempts"] += 1
-            one[span.outcome] = one.get(span.outcome, 0) + 1
-            one["ms"] += span.length
-            if span.outcome == "complete" and len(one["tasks"]) < MAX_AGENT_TASKS:
-                one["tasks"].append(span.id)
-        for one in found.values():
-            one["work_time"] = _seconds(one.pop("ms"))
-        return dict(sorted(found.items()))
+            agent = agents.setdefault(span.agent, _idle("", []))
+            agent["attempts"] += 1
+            agent[span.outcome] = agent.get(span.outcome, 0) + 1
+            work_ms[span.agent] = work_ms.get(span.agent, 0) + span.length
+            if span.outcome == "complete" and len(agent["tasks"]) < MAX_AGENT_TASKS:
+                agent["tasks"].append(span.id)
+        for name, length in work_ms.items():
+            agents[name]["work_time"] = _seconds(length)
+        return dict(sorted(agents.items()))
 
-    def _task(self, task: Task) -> dict[str, Json]:
-        found: dict[str, Json] = {
+    def _task(self, task: Task) -> ReportedTask:
+        view: ReportedTask = {
             "title": task["title"], "state": task["state"], "agent": task["agent"] or None,
             "failures": task["failures"], "losses": task["losses"],
         }  # fmt: skip
         if task["started"]:
-            found["started_at"] = self.at(task["started"])
+            view["started_at"] = self.at(task["started"])
         if task["finished"]:
-            found["finished_at"] = self.at(task["finished"])
+            view["finished_at"] = self.at(task["finished"])
             if task["started"]:
-                found["time"] = _seconds(task["finished"] - task["started"])
+                view["time"] = _seconds(task["finished"] - task["started"])
         if task["parent"]:
-            found["parent"] = task["parent"]
+            view["parent"] = task["parent"]
         if task["error"]:
-            found["error"] = {**task["error"], "at": self.at(task["error"]["at"])}
+            view["error"] = self._error(task["error"])
         if task["task"] in self.raw["results"]:
-            found["result"] = self.raw["results"][task["task"]]
-            if isinstance(found["result"], dict) and found["result"].get(NOT_DONE_KEY):
-                found[NOT_DONE_KEY] = found["result"][NOT_DONE_KEY]
+            view["result"] = self.raw["results"][task["task"]]
+            if isinstance(view["result"], dict) and view["result"].get(NOT_DONE_KEY):
+                view["not_done"] = view["result"][NOT_DONE_KEY]
         if task["used"]:
-            found["used"] = task["used"]
-        return found
+            view["used"] = {**task["used"]}
+        return view
 
-    def _note(self, note: RunNote) -> dict[str, Json]:
-        view: dict[str, Json] = {
-            "number": note["number"],
-            "text": note["text"],
-            "by": note["by"],
-            "at": self.at(note["at"]),
-        }
-        name = note.get("by_name")  # a read puts the names next to the ids
-        if name is not None:
-            view["by_name"] = name
+    def _error(self, error: TaskError) -> TaskErrorView:
+        view: TaskErrorView = {
+            "class": error["class"], "why": error["why"], "at": self.at(error["at"]), "agent": error["agent"]
+        }  # fmt: skip
+        if name := error.get("name"):
+            view["name"] = str(name)
+        return view
+
+    def _note(self, note: RunNote) -> RunNoteView:
+        view: RunNoteView = {
+            "number": note["number"], "text": note["text"], "by": note["by"], "at": self.at(note["at"])
+        }  # fmt: skip
+        if name := note.get("by_name"):
+            view["by_name"] = str(name)
         if note["handled"]:
             view["handled"] = note["handled"]
         return view
 
-    def _phases(self) -> list[dict[str, Any]]:
+    def _phases(self) -> list[ReportedPhase]:
         moves = self.run["phases"]
         ends = [*[at for _, at, _ in moves[1:]], self.end]
-        # a server of an earlier version has no `movers`
-        called = {one["agent"]: named(one) for one in self.raw.get("movers", ())}
+        called = {mover["agent"]: named(mover) for mover in self.raw.get("movers", ())}
         return [
             {
                 "phase": phase, "at": self.at(at), "by": by, "by_name": called.get(by, by),
@@ -296,19 +325,21 @@ class Gathered:
             for (phase, at, by), end in zip(moves, ends, strict=True)
         ]  # fmt: skip
 
-    def _contention(self) -> list[dict[str, Any]]:
-        found = sorted(
-            self.story.contention.items(), key=lambda one: (-one[1].refusals - one[1].waits, -one[1].longest, one[0])
+    def _contention(self) -> list[ReportedContention]:
+        order = sorted(
+            self.story.contention.items(),
+            key=lambda item: (-item[1].refusals - item[1].waits, -item[1].longest, item[0]),
         )
         return [
             {
-                "resource": name, "refusals": one.refusals, "waits": one.waits, "gave_up": one.gave_up,
-                "longest_wait": _seconds(one.longest), "total_wait": _seconds(one.total),
+                "resource": name, "refusals": contention.refusals, "waits": contention.waits,
+                "gave_up": contention.gave_up, "longest_wait": _seconds(contention.longest),
+                "total_wait": _seconds(contention.total),
             }
-            for name, one in found[:MAX_RESOURCES]
+            for name, contention in order[:MAX_RESOURCES]
         ]  # fmt: skip
 
-    def _timeline(self, by_agent: dict[str, Any]) -> dict[str, Any]:
+    def _timeline(self, by_agent: dict[str, ReportedAgent]) -> ReportTimeline:
         """The timeline; claims of agents that have no part in the run are left out."""
         agents = [*by_agent, self.run["coordinator"]]
         drawn = timeline.draw(self.story, self.title, agents, self.start, self.end)
@@ -323,6 +354,10 @@ def _seconds(ms: int) -> float:
     return round(max(0, ms) / 1000, 3)
 
 
-def _nobody(kind: str, can: list[str]) -> dict[str, Any]:
-    """The empty record of an agent."""
-    return {"type": kind, "can": can, "attempts": 0, "complete": 0, "tasks": [], "ms": 0}
+def _peak(use: Use | None) -> Usage | None:
+    return {"cpu": use["cpu"], "memory": use["memory"], "threads": use["threads"]} if use else None
+
+
+def _idle(kind: str, can: list[str]) -> ReportedAgent:
+    """An agent that has done nothing yet."""
+    return {"type": kind, "can": can, "attempts": 0, "complete": 0, "tasks": [], "work_time": 0.0}

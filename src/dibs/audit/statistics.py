@@ -40,13 +40,15 @@ from dibs.operations.core.query import Query
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Iterator, Sequence
 
-    from dibs.audit.fold import ClaimSpan, Event, Resource, Span, TaskSpan
+    from dibs.audit.answers import StatsAnswer, StatsContentionView, StatsView
+    from dibs.audit.fold import ClaimSpan, Resource, Span, TaskSpan
     from dibs.audit.requests import StatsRequest
     from dibs.client.session import Session
+    from dibs.operations.claims.events import ClaimRefused
     from dibs.operations.core.call import Call
+    from dibs.stores.seam import LogEvent
 
 SINCE = "24h"
 BUCKETS = 24
@@ -89,20 +91,25 @@ class Totals:
         if span.outcome != WORKING:
             _keep(self.worked, span.length)
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> StatsView:
         """For people and programs; seconds."""
-        counts = self.counts
+        counts, times = self.counts, self.times
         tried = counts["complete"] + counts["failed"] + counts["quarantined"]
         return {
-            **counts,
-            "success_rate": round(counts["complete"] / tried, 4) if tried else None,
-            **{f"{name}_time": _seconds(ms) for name, ms in self.times.items()},
+            "granted": counts["granted"], "refused": counts["refused"], "false_refusals": counts["false_refusals"],
+            "waits": counts["waits"], "gave_up": counts["gave_up"], "lost_claims": counts["lost_claims"],
+            "attempts": counts["attempts"], "working": counts["working"], "complete": counts["complete"],
+            "failed": counts["failed"], "quarantined": counts["quarantined"], "cancelled": counts["cancelled"],
+            "retried": counts["retried"], "returned": counts["returned"], "passed": counts["passed"],
+            "lost": counts["lost"], "success_rate": round(counts["complete"] / tried, 4) if tried else None,
+            "work_time": _seconds(times["work"]), "lost_time": _seconds(times["lost"]),
+            "wait_time": _seconds(times["wait"]), "hold_time": _seconds(times["hold"]),
+            "lost_hold_time": _seconds(times["lost_hold"]),
             "average_work": _seconds(sum(self.worked) // len(self.worked)) if self.worked else None,
-            "p95_work": _p95(self.worked),
-            "p95_wait": _p95(self.waited),
+            "p95_work": _p95(self.worked), "p95_wait": _p95(self.waited),
             "longest_wait": _seconds(max(self.waited)) if self.waited else None,
             "average_queued": _seconds(sum(self.queued) // len(self.queued)) if self.queued else None,
-        }
+        }  # fmt: skip
 
 
 class Refusal:
@@ -110,7 +117,7 @@ class Refusal:
 
     __slots__ = ("agent", "names", "now", "obstacles", "resources")
 
-    def __init__(self, event: Event, obstacles: set[str], names: list[str]) -> None:
+    def __init__(self, event: LogEvent, obstacles: set[str], names: list[str]) -> None:
         self.now, self.agent, self.obstacles = event["now"], event["agent"], obstacles  # ids of claims in its way
         self.resources, self.names = event["data"]["resources"], names
 
@@ -162,7 +169,7 @@ class Figures(Listener):
 
     # --- tasks
 
-    def noted(self, event: Event) -> None:
+    def noted(self, event: LogEvent) -> None:
         """A task that no agent had was cancelled."""
         data = event["data"]
         if data.get("to") == "cancelled" and data["from"] != "executing":
@@ -196,7 +203,7 @@ class Figures(Listener):
         """An agent holds a claim."""
         self._held.setdefault(span.agent, {})[span.id] = span
 
-    def claim_reduced(self, span: ClaimSpan, event: Event) -> None:
+    def claim_reduced(self, span: ClaimSpan, event: LogEvent) -> None:
         """A part of it is free."""
         self._freed(event["now"], span.id, span.held)
 
@@ -225,7 +232,7 @@ class Figures(Listener):
         for contention in self._contentions(named(span.resources, tasks=False)):
             contention.add_wait(span)
 
-    def claim_refused(self, event: Event) -> None:
+    def claim_refused(self, event: LogEvent) -> None:
         """A claim was refused: where, and perhaps for a moment only."""
         self._refused_in = event["commit"]
         if event["wall"] < self.since:
@@ -240,14 +247,14 @@ class Figures(Listener):
         if data.get("code") == "held" and len(self._pending) < MAX_PENDING:
             self._suspect(event, data, names)
 
-    def call_refused(self, event: Event) -> None:
+    def call_refused(self, event: LogEvent) -> None:
         """Another call was refused; what a guard says of a claim refused in the same commit is the same refusal."""
         if event["commit"] != self._refused_in:
             self._count(event["wall"], event["agent"], "refused")
         if event["wall"] >= self.since:
             self.refusals[event["kind"].partition(".")[0]] += 1
 
-    def _suspect(self, event: Event, data: dict[str, Any], names: list[str]) -> None:
+    def _suspect(self, event: LogEvent, data: ClaimRefused, names: list[str]) -> None:
         """Which claims were in the way? If one of them is not known, nothing can be said."""
         obstacles: set[str] = set()
         for agent in {blocker["agent"] for blocker in data["blockers"]}:
@@ -263,7 +270,7 @@ class Figures(Listener):
         for claim in obstacles:
             self._pending.setdefault(claim, []).append(refusal)
 
-    def _freed(self, now: int, claim: str, left: list[Resource]) -> None:
+    def _freed(self, now: int, claim: str, left: Sequence[Resource]) -> None:
         """A claim, or a part of it, is free: was it the last one in the way of a refusal?"""
         still_blocked = []
         for refusal in self._pending.pop(claim, ()):
@@ -324,7 +331,7 @@ def _p95(samples: list[int]) -> float | None:
 # --- the query
 
 
-def _stats(session: Session, call: Call, request: StatsRequest) -> dict[str, Any]:
+def _stats(session: Session, call: Call, request: StatsRequest) -> StatsAnswer:
     """The figures of a window, from one pass through its part of the log."""
     from dibs.audit import events as log_events
     from dibs.audit import log_walk
@@ -361,7 +368,7 @@ def _kinds(session: Session, figures: Figures) -> dict[str, str]:
     return {name: task["for"] for name, task in known.items() if task is not None}
 
 
-def _answer(session: Session, call: Call, figures: Figures, limit: int, after: str) -> dict[str, Any]:
+def _answer(session: Session, call: Call, figures: Figures, limit: int, after: str) -> StatsAnswer:
     from dibs.operations.agents.lookups import NAMES
 
     known = session.run(NAMES, call, {"agents": sorted(figures.agents)})["names"] if figures.agents else {}
@@ -386,14 +393,19 @@ def _answer(session: Session, call: Call, figures: Figures, limit: int, after: s
         "by_kind": [{"kind": kind, **figures.task_kinds[kind].shown()} for kind in sorted(figures.task_kinds)],
         "contention": [_contended(name, one) for name, one in order[:MAX_RESOURCES]],
         "buckets": [
-            {"at": clock.iso(figures.since + place * figures.size), **one} for place, one in enumerate(figures.buckets)
+            {
+                "at": clock.iso(figures.since + place * figures.size), "granted": counts["granted"],
+                "refused": counts["refused"], "waits": counts["waits"], "complete": counts["complete"],
+                "failed": counts["failed"], "lost": counts["lost"],
+            }
+            for place, counts in enumerate(figures.buckets)
         ],
         "bucket_seconds": _seconds(figures.size),
         **page.answer(),
-    }
+    }  # fmt: skip
 
 
-def _contended(name: str, one: Contention) -> dict[str, Any]:
+def _contended(name: str, one: Contention) -> StatsContentionView:
     return {
         "resource": name, "refusals": one.refusals, "false_refusals": one.false_refusals, "waits": one.waits,
         "longest_wait": _seconds(one.longest), "total_wait": _seconds(one.total), "agents": len(one.agents),

@@ -10,7 +10,8 @@ from dibs.audit.fold import CLAIMS, LOST, TASKS, UNKNOWN, WAITS, Contention, Lis
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.audit.fold import ClaimSpan, Event, TaskSpan
+    from dibs.audit.fold import ClaimSpan, TaskSpan
+    from dibs.stores.seam import LogEvent
 
 
 class Story(Listener):
@@ -59,7 +60,7 @@ class Story(Listener):
         for name in named(span.resources):
             self._of(name).add_wait(span)
 
-    def claim_refused(self, event: Event) -> None:
+    def claim_refused(self, event: LogEvent) -> None:
         """What the refused agent met another at."""
         for name in named(contested(event["data"])):
             self._of(name).refusals += 1
@@ -67,7 +68,7 @@ class Story(Listener):
     def _of(self, name: str) -> Contention:
         return self.contention.setdefault(name, Contention())
 
-    def agent_stopped(self, agent: str, event: Event, how: str) -> None:
+    def agent_stopped(self, agent: str, event: LogEvent, how: str) -> None:
         """The end of an agent is marked."""
         texts = {
             "killed": f"killed: {event['data'].get('why', '')}", "left": f"{agent} left",

@@ -11,9 +11,9 @@ from dibs.operations.claims import resources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dibs.audit.fold import ClaimSpan, Event
+    from dibs.audit.fold import ClaimSpan
+    from dibs.audit.sentences import Known
+    from dibs.stores.seam import Json, LogEvent
 
 PATH, NAME, TASK, AGENT, CLAIM, EVENT, ALERT, CHANGE, RUN, STATE, UNDO, CHANNEL = (
     "path", "name", "task", "agent", "claim", "event", "alert", "change", "run", "state", "undo", "channel",
@@ -40,7 +40,7 @@ class Step:
 
     __slots__ = ("event", "known", "sentence", "wall")
 
-    def __init__(self, wall: int, event: Event | None, known: dict[str, Any] | None = None, sentence: str = "") -> None:
+    def __init__(self, wall: int, event: LogEvent | None, known: Known | None = None, sentence: str = "") -> None:
         self.wall, self.event, self.known, self.sentence = wall, event, known, sentence
 
 
@@ -53,7 +53,7 @@ class StoryReader:
         self._mine: set[str] = set()  # claims and waits that belong to the story
         self._takes = getattr(self, f"_{subject.kind}")
 
-    def read(self, event: Event) -> Step | None:
+    def read(self, event: LogEvent) -> Step | None:
         """The event as a step, if it belongs to the story."""
         kind, known = event["kind"], None
         if kind in BEGINS:
@@ -74,7 +74,7 @@ class StoryReader:
             return None  # the task's own event says the same; or nothing happened that anybody asks for
         return Step(event["wall"], event, known)
 
-    def _known(self, event: Event) -> dict[str, Any] | None:
+    def _known(self, event: LogEvent) -> Known | None:
         """What the event's subject was until now: what it was about, and since when."""
         if event["kind"] == "task.moved":
             attempt = self._fold.attempts.get(event["subject"])
@@ -89,7 +89,7 @@ class StoryReader:
 
     # One method a kind of subject: does this event belong to its story?
 
-    def _path(self, event: Event) -> bool:
+    def _path(self, event: LogEvent) -> bool:
         kind, subject, data = event["kind"], event["subject"], event["data"]
         wanted = self._subject.resources
         if subject in self._mine:
@@ -114,8 +114,8 @@ class StoryReader:
 
     _name = _path
 
-    def _meets(self, found: list[Any]) -> bool:
-        plain = [one[:2] for one in found if isinstance(one, list) and one[0] != "inode"]
+    def _meets(self, held: list[Json]) -> bool:
+        plain = [one[:2] for one in held if isinstance(one, list) and one[0] != "inode"]
         return resources.any_overlap(plain, self._subject.resources) is not None
 
     def _names(self, text: str) -> bool:
@@ -125,7 +125,7 @@ class StoryReader:
             for one in self._subject.resources
         )
 
-    def _claim(self, event: Event) -> bool:
+    def _claim(self, event: LogEvent) -> bool:
         """Its own events; and who was refused, waited or changed its files while it lived."""
         kind, subject, data = event["kind"], event["subject"], event["data"]
         if subject == self._subject.id:
@@ -141,7 +141,7 @@ class StoryReader:
             return self._path(event)
         return False
 
-    def _task(self, event: Event) -> bool:
+    def _task(self, event: LogEvent) -> bool:
         kind, subject, data = event["kind"], event["subject"], event["data"]
         task = self._subject.id
         if kind.startswith("task.") and subject == task:
@@ -155,7 +155,7 @@ class StoryReader:
             return span is not None and ["name", f"task:{task}"] in span.held
         return bool(kind.startswith("alert.")) and task in {data.get("about"), subject}
 
-    def _agent(self, event: Event) -> bool:
+    def _agent(self, event: LogEvent) -> bool:
         agent, data = self._subject.id, event["data"]
         if agent in {event["agent"], data.get("to"), data.get("by"), data.get("holder")}:
             return True
@@ -168,34 +168,34 @@ class StoryReader:
             isinstance(one, dict) and one.get("agent") == agent for one in blockers
         )
 
-    def _alert(self, event: Event) -> bool:
+    def _alert(self, event: LogEvent) -> bool:
         return _is(event, "alert.") and event["subject"] == self._subject.id
 
-    def _change(self, event: Event) -> bool:
+    def _change(self, event: LogEvent) -> bool:
         return _is(event, "edit.") and self._subject.id in {event["data"].get("id"), event["data"].get("undo")}
 
-    def _undo(self, event: Event) -> bool:
+    def _undo(self, event: LogEvent) -> bool:
         return _is(event, "undo.") and event["subject"] == self._subject.id
 
-    def _run(self, event: Event) -> bool:
+    def _run(self, event: LogEvent) -> bool:
         in_run = event["kind"] == "task.added" and event["data"].get("run") == self._subject.id
         return in_run or (_is(event, "run.") and event["subject"] == self._subject.id)
 
-    def _state(self, event: Event) -> bool:
+    def _state(self, event: LogEvent) -> bool:
         key = self._subject.id
         about: dict[str, str] = {"state.set": key, "call.refused": f"state:{key}"}
         return bool(event["subject"] == about.get(event["kind"]))
 
-    def _channel(self, event: Event) -> bool:
+    def _channel(self, event: LogEvent) -> bool:
         """Emitted events of one kind, and who subscribes to it."""
         what, about = self._subject.id, event["subject"]
         return _is(event, "event.") and (about == what or (about.endswith("*") and what.startswith(about[:-1])))
 
-    def _event(self, event: Event) -> bool:
+    def _event(self, event: LogEvent) -> bool:
         return str(event["seq"]) == self._subject.id
 
 
-def _is(event: Event, family: str | tuple[str, ...]) -> bool:
+def _is(event: LogEvent, family: str | tuple[str, ...]) -> bool:
     kind: str = event["kind"]
     return kind.startswith(family)
 

@@ -11,9 +11,9 @@ from dibs.audit.fold import named
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
 
     from dibs.audit.fold import ClaimSpan, TaskSpan
+    from dibs.audit.report_answers import ClaimStrip, Drawing, TaskBar, TimelineLane
     from dibs.audit.story import Story
 
 MAX_BARS = 1_500  # of tasks, and as many of claims, drawn one by one
@@ -23,7 +23,7 @@ MAX_MARKS = 500
 MAX_TASK_NAMES = 5  # in a merged bar
 
 
-def draw(story: Story, titles: Callable[[str], str], agents: Iterable[str], start: int, end: int) -> dict[str, Any]:
+def draw(story: Story, titles: Callable[[str], str], agents: Iterable[str], start: int, end: int) -> Drawing:
     """The lanes of these agents between two times, in seconds from the first."""
     length = max(1, end - start)
     seen = {claim.agent for claim in story.claims} | {mark[1] for mark in story.marks}
@@ -39,7 +39,7 @@ def draw(story: Story, titles: Callable[[str], str], agents: Iterable[str], star
     left_out.update(claims=len(story.claims) - len(claims), marks=max(0, len(marks) - MAX_MARKS))
     bars = _bars(spans, titles, start, length)
     strips = _strips(claims, start, length)
-    lanes: dict[str, dict[str, Any]] = {
+    lanes: dict[str, TimelineLane] = {
         agent: {"agent": agent, "tasks": [], "claims": [], "marks": []} for agent in sorted(shown)
     }
     for agent, bar in bars:
@@ -48,9 +48,8 @@ def draw(story: Story, titles: Callable[[str], str], agents: Iterable[str], star
         lanes[agent]["claims"].append(strip)
     for when, agent, what, said in marks[:MAX_MARKS]:
         lanes[agent]["marks"].append({"at": _seconds(when - start), "what": what, "text": said})
-    found = list(lanes.values())
     return {
-        "seconds": _seconds(length), "lanes": found, "together": len(spans) > MAX_BARS,
+        "seconds": _seconds(length), "lanes": list(lanes.values()), "together": len(spans) > MAX_BARS,
         "left_out": {name: number for name, number in left_out.items() if number > 0},
     }  # fmt: skip
 
@@ -59,20 +58,18 @@ def _seconds(ms: int) -> float:
     return round(max(0, ms) / 1000, 3)
 
 
-def _bars(
-    spans: list[TaskSpan], titles: Callable[[str], str], start: int, length: int
-) -> list[tuple[str, dict[str, Any]]]:
+def _bars(spans: list[TaskSpan], titles: Callable[[str], str], start: int, length: int) -> list[tuple[str, TaskBar]]:
     if len(spans) <= MAX_BARS:
         return [(span.agent, _bar(span, titles, start)) for span in spans]
     groups: dict[tuple[str, str, int], list[TaskSpan]] = {}
     for span in spans:
         slot = (max(0, span.start - start) * TIME_SLOTS) // length
         groups.setdefault((span.agent, span.outcome, slot), []).append(span)
-    return [(agent, _many(found, titles, start)) for (agent, _, _), found in groups.items()]
+    return [(agent, _many(group, titles, start)) for (agent, _, _), group in groups.items()]
 
 
-def _bar(span: TaskSpan, titles: Callable[[str], str], start: int) -> dict[str, Any]:
-    bar = {
+def _bar(span: TaskSpan, titles: Callable[[str], str], start: int) -> TaskBar:
+    bar: TaskBar = {
         "task": span.id, "title": titles(span.id), "from": _seconds(span.start - start),
         "to": _seconds(span.end - start), "outcome": span.outcome,
     }  # fmt: skip
@@ -81,32 +78,33 @@ def _bar(span: TaskSpan, titles: Callable[[str], str], start: int) -> dict[str, 
     return bar
 
 
-def _many(found: list[TaskSpan], titles: Callable[[str], str], start: int) -> dict[str, Any]:
+def _many(spans: list[TaskSpan], titles: Callable[[str], str], start: int) -> TaskBar:
     """Merge bars into one; a single one stays as it is."""
-    if len(found) == 1:
-        return _bar(found[0], titles, start)
+    if len(spans) == 1:
+        return _bar(spans[0], titles, start)
     return {
-        "count": len(found), "tasks": [span.id for span in found[:MAX_TASK_NAMES]], "outcome": found[0].outcome,
-        "from": _seconds(min(span.start for span in found) - start),
-        "to": _seconds(max(span.end for span in found) - start),
+        "count": len(spans), "tasks": [span.id for span in spans[:MAX_TASK_NAMES]], "outcome": spans[0].outcome,
+        "from": _seconds(min(span.start for span in spans) - start),
+        "to": _seconds(max(span.end for span in spans) - start),
     }  # fmt: skip
 
 
-def _strips(claims: list[ClaimSpan], start: int, length: int) -> list[tuple[str, dict[str, Any]]]:
-    groups: dict[Any, list[ClaimSpan]] = {}
+def _strips(claims: list[ClaimSpan], start: int, length: int) -> list[tuple[str, ClaimStrip]]:
+    groups: dict[int | tuple[str, str, int], list[ClaimSpan]] = {}
     for place, claim in enumerate(claims):
         slot = (max(0, claim.start - start) * TIME_SLOTS) // length
         key = place if len(claims) <= MAX_BARS else (claim.agent, claim.why, slot)
         groups.setdefault(key, []).append(claim)
-    return [(found[0].agent, _strip(found, start)) for found in groups.values()]
+    return [(group[0].agent, _strip(group, start)) for group in groups.values()]
 
 
-def _strip(found: list[ClaimSpan], start: int) -> dict[str, Any]:
-    strip: dict[str, Any] = {
-        "resources": named(found[0].resources)[:MAX_TASK_NAMES], "mode": found[0].mode, "end": found[0].why or "held",
-        "from": _seconds(min(claim.start for claim in found) - start),
-        "to": _seconds(max(claim.end for claim in found) - start),
+def _strip(claims: list[ClaimSpan], start: int) -> ClaimStrip:
+    strip: ClaimStrip = {
+        "resources": named(claims[0].resources)[:MAX_TASK_NAMES], "mode": claims[0].mode,
+        "end": claims[0].why or "held",
+        "from": _seconds(min(claim.start for claim in claims) - start),
+        "to": _seconds(max(claim.end for claim in claims) - start),
     }  # fmt: skip
-    if len(found) > 1:
-        strip["count"] = len(found)
+    if len(claims) > 1:
+        strip["count"] = len(claims)
     return strip

@@ -9,7 +9,7 @@ from dibs.audit.html_text import safe, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.audit.report_answers import ClaimStrip, Drawing, TaskBar, TimelineLane, TimelineMark
 
 WIDTH, LEFT, RIGHT = 1200, 190, 20  # of the picture, of the agents' names, of the right margin
 TOP, ROW, BAR, STRIP, GAP = 26, 16, 13, 5, 9
@@ -20,7 +20,7 @@ OUTCOMES = ("complete", "working", "retried", "returned", "passed", "cancelled",
 SYMBOLS = {"gone": "✖", "killed": "✖", "lost": "▼", "failed": "▼", "left": "◂"}
 
 
-def render(timeline: dict[str, Any]) -> str:
+def render(timeline: Drawing) -> str:
     """The picture, as text."""
     whole = timeline["seconds"] or 0.001
     scale = (WIDTH - LEFT - RIGHT) / whole
@@ -55,7 +55,7 @@ def _name(agent: str) -> str:
     return agent if len(agent) <= MAX_NAME_LETTERS else f"…{agent[1 - MAX_NAME_LETTERS :]}"
 
 
-def _lane(ground: list[str], body: list[str], lane: dict[str, Any], y: int, scale: float) -> int:
+def _lane(ground: list[str], body: list[str], lane: TimelineLane, y: int, scale: float) -> int:
     """Draw one agent's lane; returns its height."""
     rows: list[float] = []
     drawn = []
@@ -78,7 +78,7 @@ def _lane(ground: list[str], body: list[str], lane: dict[str, Any], y: int, scal
     return height
 
 
-def _rect(kind: str, item: dict[str, Any], y: float, height: int, scale: float, title: str) -> str:
+def _rect(kind: str, item: TaskBar | ClaimStrip, y: float, height: int, scale: float, title: str) -> str:
     x = LEFT + item["from"] * scale
     width = max(1.5, (item["to"] - item["from"]) * scale)
     return (
@@ -87,7 +87,7 @@ def _rect(kind: str, item: dict[str, Any], y: float, height: int, scale: float, 
     )
 
 
-def _bar(bar: dict[str, Any], y: float, scale: float) -> str:
+def _bar(bar: TaskBar, y: float, scale: float) -> str:
     time = f"{seconds(bar['from'])} to {seconds(bar['to'])}"
     if "count" in bar:
         title = f"{bar['count']} tasks, {bar['outcome']}: {safe(', '.join(bar['tasks']))} …, {time}"
@@ -97,13 +97,13 @@ def _bar(bar: dict[str, Any], y: float, scale: float) -> str:
     return _rect(f"bar {bar['outcome']}", bar, y, BAR, scale, title)
 
 
-def _strip(strip: dict[str, Any], y: float, scale: float) -> str:
+def _strip(strip: ClaimStrip, y: float, scale: float) -> str:
     many = f"{strip['count']} claims, first " if "count" in strip else "held "
     title = f"{many}{safe(', '.join(strip['resources']))} ({safe(strip['mode'])}), {safe(strip['end'])}"
     return _rect("strip", strip, y, STRIP - 1, scale, title)
 
 
-def _mark(mark: dict[str, Any], y: float, scale: float) -> str:
+def _mark(mark: TimelineMark, y: float, scale: float) -> str:
     x = LEFT + mark["at"] * scale
     sign = SYMBOLS.get(mark["what"], "•")
     title = f"{safe(mark['text'])}, at {seconds(mark['at'])}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.operations.alerts.answers import AlertView
-    from dibs.stores.seam import Event, Store
+    from dibs.stores.seam import Event, LogEvent, Store
 
 EVENTS_READ = 64  # of one commit; an event that shows an alert is among the first ones
 MAX_COMMITS = 400  # that one answer looks up
@@ -39,7 +39,7 @@ def number_all(session: Session, alerts: list[AlertView]) -> None:
     if not alerts:
         return
     store, most = session.store, FAR_COMMITS if session.is_far else MAX_COMMITS
-    known: dict[int, list[dict[str, Any]]] = {}
+    known: dict[int, list[LogEvent]] = {}
     oldest = next((event.commit for event in store.events(0, 1)), 0)
     whole, left = LogReader(session, Call(session.config.policy)), ARCHIVED_COMMITS
     for alert in alerts:

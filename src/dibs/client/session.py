@@ -80,7 +80,7 @@ class Door:
     def show_progress(self, done: int, total: int) -> None:
         """Tell a person how many events of a log are read."""
 
-    def prove_guards(self, _: Session, /) -> list[dict[str, Any]] | None:
+    def prove_guards(self, _: Session, /) -> list[Json] | None:
         """Try the guards, for `check`; None where nobody may try them."""
         return None
 

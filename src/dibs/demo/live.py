@@ -103,7 +103,7 @@ def _about(server: subprocess.Popen[bytes]) -> dict[str, Any]:
 def _with_address(about: dict[str, Any]) -> dict[str, Any]:
     from dibs.interfaces.page import sign_in
 
-    return {**about, "address": sign_in.address(about)}
+    return {**about, "address": sign_in.address(about["url"], about["token_file"])}
 
 
 def _lead(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dibs.demo.files import JournalLine
     from dibs.demo.fleet import Round
     from dibs.demo.results import GuardedResult, GuardFindings, RefusalSample, RoundCounts, RoundResult
+    from dibs.stores.seam import LogEvent
 
 PAGE_EVENTS = 1_000  # read at a time
 REQUIRED_FIELDS = ("agent", "resource", "since", "until")  # in a refusal, for each blocker
@@ -71,7 +72,7 @@ def examine(played: Round) -> GuardFindings:
         ],
         "busy": played.busy,
         "dead_holder": _inheritance(events, played),
-        "verify": report.as_json(),
+        "verify": {"ok": report.ok, **report.as_json()},
     }
 
 
@@ -111,7 +112,7 @@ def _samples(refused: list[JournalLine]) -> list[RefusalSample]:
     return list(chosen.values())
 
 
-def _inheritance(events: list[dict[str, Any]], played: Round) -> dict[str, Any] | None:
+def _inheritance(events: list[LogEvent], played: Round) -> dict[str, Any] | None:
     """The next holder of the dead agent's file, and the time after the kill."""
     dead = plan.agent_with(plan.DIES)
     ended = [
@@ -136,8 +137,8 @@ def _inheritance(events: list[dict[str, Any]], played: Round) -> dict[str, Any] 
     return None
 
 
-def _events(store: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+def _events(store: Any) -> list[LogEvent]:
+    found: list[LogEvent] = []
     while page := store.events(found[-1]["seq"] if found else 0, PAGE_EVENTS):
         found += [read_event(event) for event in page]
     return found

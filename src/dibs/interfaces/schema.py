@@ -13,6 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from dibs.audit import answers as queries
+from dibs.audit import report_answers as reports
 from dibs.errors import ERRORS
 from dibs.operations.agents import answers as agents
 from dibs.operations.alerts import answers as alerts
@@ -28,6 +29,7 @@ from dibs.operations.runs import answers as runs
 from dibs.operations.tasks import answers as tasks
 from dibs.operations.upkeep import answers as upkeep
 from dibs.operations.votes import answers as votes
+from dibs.verify import answers as verify
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ TYPES = {
     name: kind
     for room in (
         queries,
+        reports,
+        verify,
         agents,
         alerts,
         claims,
@@ -112,7 +116,7 @@ def hints_of(answer: str) -> dict[str, Any]:
     return {**{key: hint for key, hint in hints.items() if key not in core.Page.__annotations__}, **hints}
 
 
-def is_sometimes(hint: Any) -> bool:
+def is_sometimes(hint: object) -> bool:
     """May the key of this type be missing?"""
     return get_origin(hint) is NotRequired
 

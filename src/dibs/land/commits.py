@@ -22,9 +22,9 @@ from dibs.git import queries as git
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.operations.core.policy import LandSettings
+    from dibs.operations.landing.lander import QueuedLanding
 
 MAX_COMMITS = 1_000  # of one branch that are replayed; a longer one is squashed
 MAX_SUBJECTS = 50  # listed in a squashed commit's message
@@ -36,7 +36,7 @@ class Prepared:
 
     __slots__ = ("code", "commit", "commits", "landing", "paths", "tip", "why")
 
-    def __init__(self, landing: dict[str, Any], tip: str = "") -> None:
+    def __init__(self, landing: QueuedLanding, tip: str = "") -> None:
         self.landing, self.tip = landing, tip
         self.commit = ""
         self.commits: list[str] = []  # that were replayed, the oldest first
@@ -46,14 +46,12 @@ class Prepared:
     @property
     def id(self) -> str:
         """The landing's id."""
-        found: str = self.landing["landing"]
-        return found
+        return self.landing["landing"]
 
     @property
     def branch(self) -> str:
         """Its branch."""
-        found: str = self.landing["branch"]
-        return found
+        return self.landing["branch"]
 
 
 class CommitBuilder:
@@ -65,7 +63,7 @@ class CommitBuilder:
         self._signs: bool | None = None if settings["sign"] == "git" else False  # None until git was asked
         self._who: dict[str, str] | None = None  # the committer, where git knows none
 
-    def prepare(self, base: str, landing: dict[str, Any]) -> Prepared:
+    def prepare(self, base: str, landing: QueuedLanding) -> Prepared:
         """A landing on top of a commit. Without anything new in it, its commit is that one."""
         tip = git.commit(self.top, landing["commit"] or f"refs/heads/{landing['branch']}")
         made = Prepared(landing, tip)

@@ -43,8 +43,12 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.land.commits import Prepared
+    from dibs.operations.claims.answers import RenewAnswer
     from dibs.operations.core.call import Call
+    from dibs.operations.core.declare import Operation
     from dibs.operations.core.policy import LandSettings
+    from dibs.operations.landing.lander import Intent, QueuedLanding
+    from dibs.stores.seam import Json
 
 MAX_REDONE = 20  # times in a row that another process may move the target first
 MAX_LOGS = 40  # of checks that are kept
@@ -143,17 +147,18 @@ class Lander:
         except DibsError:
             pass
 
-    def _renew(self) -> Any:
+    def _renew(self) -> RenewAnswer:
         self.call.facts.clear()
         renew = self.session.operation("renew")
-        return self.session.run(renew, self.call, {"resources": [of_name(f"land:{self.onto}")]})
+        answer: RenewAnswer = self.session.run(renew, self.call, {"resources": [of_name(f"land:{self.onto}")]})
+        return answer
 
-    def _step(self, operation: Any, **fields: Any) -> Any:
+    def _step(self, operation: Operation, **fields: object) -> Json:
         self.call.facts.clear()
         given = {"onto": self.onto, "token": self._token, "turn": self._turn, **fields}
         return self.session.run(operation, self.call, given)
 
-    def _settle(self, intent: dict[str, str]) -> None:
+    def _settle(self, intent: Intent) -> None:
         """An earlier lander died in the middle of a move: did the target move?"""
         commit, here = intent["commit"], self._target.commit()
         there = self._fetched() if self.settings["remote"] else ""
@@ -276,7 +281,7 @@ class Lander:
                 field="remote",
             ) from None
 
-    def _chain(self, base: str, chosen: Sequence[dict[str, Any]]) -> list[Prepared]:
+    def _chain(self, base: str, chosen: Sequence[QueuedLanding]) -> list[Prepared]:
         """The landings that can go together, each on top of the one before; those that cannot at all are refused."""
         chain: list[Prepared] = []
         here = base
@@ -304,7 +309,7 @@ class Lander:
             here = made.commit
         return chain
 
-    def _from_elsewhere(self, base: str, landing: dict[str, Any], made: Prepared) -> Prepared:
+    def _from_elsewhere(self, base: str, landing: QueuedLanding, made: Prepared) -> Prepared:
         """A commit that is not here: the remote may have it. Else the clone that it was queued in lands it itself."""
         remote, branch, home = self.settings["remote"], landing["branch"], landing["home"]
         if remote:
@@ -319,7 +324,7 @@ class Lander:
             self._say(self.passed[made.id])
         return made
 
-    def _refuse(self, made: Prepared, code: str, why: str, **facts: Any) -> None:
+    def _refuse(self, made: Prepared, code: str, why: str, **facts: object) -> None:
         if made.id != self._own:
             self._say(f"{made.branch}: {why}")
         self._step(steps.REFUSE, landing=made.id, code=code, why=why, **facts)

@@ -24,11 +24,41 @@ from dibs.operations.landing import conflicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.client.session import Session
     from dibs.git.sides import Side
     from dibs.operations.core.call import Call
+    from dibs.operations.landing.answers import ComingConflictView, RadarAnswer
+    from dibs.stores.seam import Json
+
+    FileRow = list[str | list[list[int]]]  # path, kind, hunks
+
+    class Conflicting(TypedDict):
+        """What of a pair conflicts."""
+
+        files: list[FileRow]  # the first ones
+        count: int  # of all
+
+    class ReportedPair(Conflicting):
+        """Two sides that conflict, as `radar-report` takes them."""
+
+        one: str
+        other: str
+        branches: list[str]
+        trees: list[str]
+        commits: list[str]
+        agents: list[str]  # of the one side; known once it is to be reported
+        other_agents: list[str]
+
+    Results = dict[str, Conflicting | None]  # by the two commits; None: no conflict
+
+    class Known(TypedDict):
+        """What a look leaves for the next one."""
+
+        trees: dict[str, Json]  # as git/sides.py left it
+        pairs: Results
+
 
 MAX_SIDES = 100  # of 100 there are 4,950 pairs
 MAX_AUTHORED = 200  # commits that are searched for their agents
@@ -45,7 +75,7 @@ class Survey:
         self.sides = 0
         self.pairs = 0
         self.merged = 0  # pairs that were merged now; the others were known
-        self.conflicts: list[dict[str, Any]] = []  # as the operation takes them
+        self.conflicts: list[ReportedPair] = []  # as the operation takes them
         self.left_off = 0  # sides beyond the limit
         self.notes: list[str] = []
         self.seconds = 0.0
@@ -62,12 +92,11 @@ def look(session: Session, call: Call) -> Survey:
     objects = _objects(session, folder)
     kept = _read(folder)
     chosen = _sides(session, found)
-    learned = sides.look(chosen, objects, folder, kept.get("trees") or {})
+    learned = sides.look(chosen, objects, folder, kept["trees"])
     found.sides = len(chosen)
     found.notes += [f"{side.name}: {side.note}" for side in chosen if side.note]
-    known: dict[str, Any] = kept.get("pairs") or {}
-    results = _merged(session.place.top, objects, chosen, known, found)
-    if results != known or learned != kept.get("trees"):
+    results = _merged(session.place.top, objects, chosen, kept["pairs"], found)
+    if results != kept["pairs"] or learned != kept["trees"]:
         _write(folder, {"trees": learned, "pairs": results})
     _gather(chosen, results, found)
     _report(session, call, chosen, found)
@@ -94,15 +123,13 @@ def _sides(session: Session, found: Survey) -> list[Side]:
     return chosen[:MAX_SIDES]
 
 
-def _merged(
-    top: str, objects: merges.Objects, chosen: list[Side], known: dict[str, Any], found: Survey
-) -> dict[str, Any]:
+def _merged(top: str, objects: merges.Objects, chosen: list[Side], known: Results, found: Survey) -> Results:
     """The conflicting files of each pair, by its two commits; pairs without a conflict have none."""
     pairs = {_key(*pair): pair for pair in map(_ordered, combinations(chosen, 2)) if pair[0].commit != pair[1].commit}
     found.pairs = len(pairs)
     missing = [key for key in pairs if key not in known]
     found.merged = len(missing)
-    results: dict[str, Any] = {}
+    results: Results = {}
     made = merges.merge_all(top, objects, [(pairs[key][0].commit, pairs[key][1].commit) for key in missing])
     hunks = merges.Hunks(top, objects)
     for key, merge in zip(missing, made, strict=True):
@@ -122,23 +149,24 @@ def _key(one: Side, other: Side) -> str:
     return f"{one.commit} {other.commit}"
 
 
-def _files(hunks: merges.Hunks, merge: merges.Merge) -> dict[str, Any] | None:
+def _files(hunks: merges.Hunks, merge: merges.Merge) -> Conflicting | None:
     if merge.outcome != merges.CONFLICT:
         return None
-    rows = []
+    rows: list[FileRow] = []
     for file in merge.files[: conflicts.MAX_FILES_KEPT]:
         places = [[*hunk["ours"], *hunk["theirs"]] for hunk in hunks.of(file)]
         rows.append([file["path"], file["kind"], places])
     return {"files": rows, "count": max(1, len(merge.files))}
 
 
-def _gather(chosen: list[Side], results: dict[str, Any], found: Survey) -> None:
+def _gather(chosen: list[Side], results: Results, found: Survey) -> None:
     for one, other in map(_ordered, combinations(chosen, 2)):
         files = results.get(_key(one, other)) if one.commit != other.commit else None
         if files is not None:
             found.conflicts.append({
                 "one": one.id, "other": other.id, "branches": [one.branch, other.branch],
-                "trees": [one.top, other.top], "commits": [one.commit, other.commit], **files,
+                "trees": [one.top, other.top], "commits": [one.commit, other.commit],
+                "agents": [], "other_agents": [], "files": files["files"], "count": files["count"],
             })  # fmt: skip
 
 
@@ -147,11 +175,13 @@ def _gather(chosen: list[Side], results: dict[str, Any], found: Survey) -> None:
 
 def _report(session: Session, call: Call, chosen: list[Side], found: Survey) -> None:
     """Tell the store what changed; if nothing did, nothing is written."""
-    stored = session.run(session.operation("radar"), call, {"limit": 1_000})
-    before = {_pair(*[side["side"] for side in one["sides"]]): one for one in stored["conflicts"]}
+    stored: RadarAnswer = session.run(session.operation("radar"), call, {"limit": 1_000})
+    before = {
+        _pair(*[side["side"] for side in conflict["sides"]]): conflict for conflict in stored["conflicts"]
+    }  # fmt: skip
     now = {_pair(pair["one"], pair["other"]): pair for pair in found.conflicts}
     looked = stored["looked_at"]
-    same = before.keys() == now.keys() and all(_paths(before[key]) == _paths(now[key]) for key in now)
+    same = before.keys() == now.keys() and all(_has_files(before[key], now[key]) for key in now)
     if same and looked is not None and stored["looked"] == found.sides and not _is_old(session, looked):
         return
     pairs = found.conflicts[: conflicts.MAX_PAIRS]
@@ -159,9 +189,10 @@ def _report(session: Session, call: Call, chosen: list[Side], found: Survey) -> 
     authors = _Authors(session, call, chosen)
     for pair in pairs:
         known = before.get(_pair(pair["one"], pair["other"]))
-        for name, side in (("agents", "one"), ("other_agents", "other")):
-            agents = [one["agents"] for one in known["sides"] if one["side"] == pair[side]] if known else []
-            pair[name] = agents[0] if agents else authors.of(pair[side], [row[0] for row in pair["files"]])
+        agents = {side["side"]: side["agents"] for side in known["sides"]} if known else {}
+        one, other = pair["one"], pair["other"]
+        pair["agents"] = agents[one] if one in agents else authors.of(one, _paths(pair))
+        pair["other_agents"] = agents[other] if other in agents else authors.of(other, _paths(pair))
     place = f"{processes.host()}\t{session.place.common}"
     fields = {"place": place, "pairs": pairs, "looked": found.sides, "left_off": left_off}
     try:
@@ -174,8 +205,13 @@ def _pair(one: str, other: str) -> tuple[str, str]:
     return (one, other) if one <= other else (other, one)
 
 
-def _paths(pair: dict[str, Any]) -> list[str]:
-    return sorted(file["path"] if isinstance(file, dict) else file[0] for file in pair["files"])
+def _has_files(stored: ComingConflictView, pair: ReportedPair) -> bool:
+    """Does the store know these files of a conflict?"""
+    return sorted(file["path"] for file in stored["files"]) == sorted(_paths(pair))
+
+
+def _paths(pair: ReportedPair) -> list[str]:
+    return [str(row[0]) for row in pair["files"]]
 
 
 def _is_old(session: Session, looked_at: str) -> bool:
@@ -235,16 +271,18 @@ def _objects(session: Session, folder: str) -> merges.Objects:
     return merges.Objects(session.place.common, own)
 
 
-def _read(folder: str) -> dict[str, Any]:
+def _read(folder: str) -> Known:
+    nothing: Known = {"trees": {}, "pairs": {}}
     try:
         with open(f"{folder}/known.json", encoding="utf-8", errors="surrogateescape") as file:
-            found = jsontext.decode(file.read())
+            known = jsontext.decode(file.read())
     except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) and all(isinstance(value, dict) for value in found.values()) else {}
+        return nothing
+    is_sound = isinstance(known, dict) and all(isinstance(value, dict) for value in known.values())
+    return {**nothing, **known} if is_sound else nothing
 
 
-def _write(folder: str, what: dict[str, Any]) -> None:
+def _write(folder: str, what: Known) -> None:
     try:
         atomic_write.replace(f"{folder}/known.json", jsontext.encode(what))
     except (OSError, UnicodeError):

@@ -11,10 +11,10 @@ from dibs.workspace.paths import of_parts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.landing.lander import QueuedLanding
 
 MAX_REFUSAL_CHARS = 800  # of a remote
 MAX_LINE_CHARS = 200  # of the last line of a check
@@ -54,7 +54,7 @@ def _holders(session: Session, call: Call, files: Sequence[str]) -> list[str]:
     return sorted({claim["agent"] for claim in claims if claim["mode"] == "write"})
 
 
-def elsewhere(landing: dict[str, Any], remote: str) -> str:
+def elsewhere(landing: QueuedLanding, remote: str) -> str:
     """The commit of a landing is only in the clone that it was queued in."""
     branch, commit = landing["branch"], landing["commit"][:12]
     push = f", or push the branch to {remote}" if remote else ""

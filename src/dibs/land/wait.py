@@ -19,10 +19,13 @@ from dibs.operations.landing import lander as steps
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.landing.answers import LandingView
+    from dibs.operations.landing.lander import Standing
+
+    Situation = tuple[str, list[tuple[str, str]]]  # the target's commit; the queued branches with their commits
 
 LOOK_S = 1.0  # between two looks of a process that waits
 PAUSE_S = 60.0  # before what failed is tried again, unchanged
@@ -38,24 +41,25 @@ def wait_for(
     onto: str = "",
     say: Callable[[str], None] | None = None,
     started: Callable[[Lander | None], None] | None = None,
-) -> dict[str, Any]:
+) -> LandingView:
     """Land, or wait until another process has; returns the landing, still queued at the timeout.
 
     `until`: on the clock since boot. `started` is told the lander that this process is, for its signals; None after.
     """
     onto = onto or target_of(session)
 
-    def turn() -> Any:
+    def turn() -> tuple[Standing, LandingView]:
         call.facts.clear()
-        return session.run(steps.TURN, call, {"onto": onto, "landing": landing})
+        standing: Standing = session.run(steps.TURN, call, {"onto": onto, "landing": landing})
+        assert standing["landing"] is not None, "it was asked for"
+        return standing, standing["landing"]
 
     waited, barred = "", False
     while True:
-        found = turn()
-        if found["landing"]["state"] != "queued":
-            shown: dict[str, Any] = found["landing"]
+        standing, shown = turn()
+        if shown["state"] != "queued":
             return shown
-        if found["free"] and not barred:
+        if standing["free"] and not barred:
             lander = Lander(session, call, say=say, deadline=until, own=landing, onto=onto)
             taken = _takes(lander)
             barred = taken is None
@@ -63,7 +67,7 @@ def wait_for(
                 if started is not None:
                     started(lander)
                 try:
-                    lander.run(lambda: turn()["landing"]["state"] != "queued")
+                    lander.run(lambda: turn()[1]["state"] != "queued")
                 except OutOfTime:
                     pass
                 finally:
@@ -72,14 +76,14 @@ def wait_for(
                         started(None)
                 if landing in lander.passed:
                     raise Failed(lander.passed[landing], target=onto)
-                if turn()["landing"]["state"] != "queued":
+                if turn()[1]["state"] != "queued":
                     continue
         if clock.since_boot() >= until:
-            return dict(turn()["landing"])
-        who = found.get("agent", "")
+            return turn()[1]
+        who = standing.get("agent", "")
         if say is not None and who and who != waited:
             waited = who
-            say(f"{who} lands on {onto}; waiting" if found["lands"] else f"{who} holds land:{onto}; waiting")
+            say(f"{who} lands on {onto}; waiting" if standing["lands"] else f"{who} holds land:{onto}; waiting")
         _rest(session, min(LOOK_S, max(0.0, (until - clock.since_boot()) / 1000)))
 
 
@@ -132,7 +136,7 @@ class QueueLander:
 
     def __init__(self, onto: str = "") -> None:
         self._onto = onto
-        self._failed: dict[str, tuple[Any, float]] = {}  # target → what was queued and where it was; when to try again
+        self._failed: dict[str, tuple[Situation, float]] = {}  # target → how it was; when to try again
 
     def step(
         self,
@@ -191,7 +195,7 @@ class QueueLander:
         self._failed.pop(onto, None)
         return landed
 
-    def _state(self, session: Session, call: Call, onto: str) -> Any:
+    def _state(self, session: Session, call: Call, onto: str) -> Situation:
         """What has to change before the same attempt can end differently."""
         listed = session.run(session.operation("landings"), call, {"onto": onto, "queue": True})
         queued = [(one["branch"], one["commit"]) for one in listed["landings"]]

@@ -21,10 +21,10 @@ from dibs.stores.seam import read_event
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
+    from dibs.audit.answers import EventView
     from dibs.server.host import Host
-    from dibs.stores.seam import Store
+    from dibs.stores.seam import LogEvent, Store
 
 RING_EVENTS = 8_192  # some seconds of a busy fleet: enough for a listener that reconnects
 RING_BYTES = 8 * 1024 * 1024
@@ -42,13 +42,13 @@ class Frame:
 
     __slots__ = ("event", "seq", "text")
 
-    def __init__(self, event: dict[str, Any]) -> None:
+    def __init__(self, event: EventView) -> None:
         self.event = event
         self.seq: int = event["seq"]
         self.text = encoded(event)
 
 
-def encoded(event: dict[str, Any]) -> bytes:
+def encoded(event: EventView) -> bytes:
     """An event as a frame of server-sent events. JSON text has no line break, and a kind of dibs' has none."""
     kind = event["kind"] if event["kind"].isprintable() else "event"
     return f"id: {event['seq']}\nevent: {kind}\ndata: {jsontext.encode(event)}\n\n".encode()
@@ -62,7 +62,7 @@ def gap(after: int, first: int) -> bytes:
 class Feed:
     """The ring and the thread that fills it."""
 
-    def __init__(self, host: Host, counted: Callable[[dict[str, Any]], None] | None = None) -> None:
+    def __init__(self, host: Host, counted: Callable[[LogEvent | EventView], None] | None = None) -> None:
         self._host = host
         self._counted = counted  # told of every event that comes, for the figures
         self._mutex = threading.Lock()

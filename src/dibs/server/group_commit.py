@@ -1,10 +1,10 @@
-"""The desk: the one place in a server process through which all decisions go.
+"""Group commit: the one place in a server process through which all decisions go.
 
 While one group of transactions is being synced the next one gathers; then it goes to the store together (`run_many`),
 with one fsync for all. Nobody waits for others to come: a lone request makes a group of one.
 
 There are two ways in. `decide` blocks a thread. If no group is running, the thread runs its group itself: a lone
-caller then saves a change of threads, which is a fifth of its time. The desk's own thread runs every other group.
+caller then saves a change of threads, which is a fifth of its time. A thread of its own runs every other group.
 `submit` does not block: an event loop hands in a function and is called back. (Letting the first waiting thread run the
 next group was measured, too: no faster, and more to reason about.)
 
@@ -12,7 +12,7 @@ A loop may lend its own thread, for the same reason: the functions that its call
 group, which it runs at the end of that turn. It does so only while the store is free and its disk is quick; otherwise
 the loop would stand still for another process, or for the disk.
 
-The desk knows nothing of the meaning of a request, its sender, or the engine.
+It knows nothing of the meaning of a request, its sender, or the engine.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ MAX_GROUP = 64  # keeps a transaction at 10 to 20 ms
 MAX_WAITING = 1_000  # requests in the queue: some fifteen groups, below a second
 WAIT_TIMEOUT_S = 60.0  # for a thread in the queue, and again for its group: above all timeouts of the stores
 MAX_LENT_S = 0.05  # a group that kept a loop busy for longer: the disk is slow, or the machine has too much to do
-LEND_AGAIN_S = 1.0  # after that, the desk's own thread runs the groups of this time
+LEND_AGAIN_S = 1.0  # after that, its own thread runs the groups of this time
 CLOSE_TIMEOUT_S = 30.0  # for the running group to end; the store's own timeouts are shorter
 
 
 class Request:
-    """One function on its way through the desk."""
+    """One function on its way through the group commit."""
 
     __slots__ = ("bell", "done", "error", "fn", "post", "state", "value")
 
@@ -67,14 +67,14 @@ class GroupCommit:
         self._max_group, self._max_waiting = max_group, max_waiting
         self._lock = threading.Lock()  # of all below; held for a few steps, never while the store is used
         self._queue: deque[Request] = deque()
-        self._is_led = False  # a thread runs a group, or the desk's own was told to
+        self._is_led = False  # a thread runs a group, or its own was told to
         self._leader = 0  # the thread that runs a group
         self._is_lent = False  # a loop will run the next group at the end of its turn
         self._lend_from = 0.0  # no loop runs a group before this
         self._closed = False
         self._idle = threading.Condition(self._lock)
         self._work = threading.Condition(self._lock)
-        self._thread_leads = False  # the desk's own thread was told to
+        self._thread_leads = False  # its own thread was told to
         self._thread: threading.Thread | None = None
         self.groups = self.requests = 0  # how many went through, for metrics and benchmarks
         self.lost_answers = 0  # whose receiver raised an error: a closed loop, a caller that has gone
@@ -147,7 +147,7 @@ class GroupCommit:
         return self.store.look(fn)
 
     def close(self) -> None:
-        """Let the running group end, refuse all others, and end the desk's thread. The store stays open."""
+        """Let the running group end, refuse all others, and end its thread. The store stays open."""
         with self._lock:
             self._closed = True
             refused, self._queue = list(self._queue), deque()
@@ -177,7 +177,7 @@ class GroupCommit:
         """Run one group in the thread of the loop with this `post`, unless that would have to wait for others."""
         with self._lock:
             if not self._is_lent:
-                return  # the desk was closed
+                return  # it was closed
             self._is_lent = False
         if not self._is_free():
             with self._lock:
@@ -220,7 +220,7 @@ class GroupCommit:
             for request, (value, error) in zip(group, outcomes, strict=True):
                 request.value, request.error = value, error
                 request.state = ANSWERED
-        except Exception as error:  # noqa: BLE001 - an engine that breaks its word must not stop the desk
+        except Exception as error:  # noqa: BLE001 - an engine that breaks its word must not stop the others
             self._fail(group, error)
         except BaseException:
             self._fail(group, _unknown())
@@ -234,7 +234,7 @@ class GroupCommit:
                 request.error, request.state = error, ANSWERED
 
     def _hand_over(self) -> None:
-        """Let the desk's thread run what has come meanwhile; if there is nothing, nobody leads."""
+        """Let its thread run what has come meanwhile; if there is nothing, nobody leads."""
         if self._queue:
             self._tell_thread()
         else:
@@ -268,12 +268,12 @@ class GroupCommit:
             except Exception:  # noqa: BLE001 - what a receiver does must not keep the others waiting
                 self.lost_answers += 1
 
-    # --- the desk's own thread
+    # --- its own thread
 
     def _tell_thread(self) -> None:
         self._thread_leads = True
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work_on, name="desk", daemon=True)
+            self._thread = threading.Thread(target=self._work_on, name="group commit", daemon=True)
             self._thread.start()
         else:
             self._work.notify_all()

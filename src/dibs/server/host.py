@@ -12,8 +12,8 @@ import threading
 from dibs.client.session import Door, Session
 from dibs.errors import DibsError, Invalid, Stale
 from dibs.machine import clock
-from dibs.server.desk_store import DeskStore
 from dibs.server.group_commit import GroupCommit
+from dibs.server.group_store import GroupStore
 from dibs.stores import opening
 from dibs.stores.seam import Unsettled
 from dibs.workspace import config, location
@@ -37,7 +37,7 @@ class Host:
         self.place = place
         self.timeout = timeout
         self._mutex = threading.Lock()
-        self._desk: GroupCommit | None = None
+        self._group: GroupCommit | None = None
         self._store: Store | None = None
         self._retired: list[GroupCommit] = []
         self._configs: dict[str, tuple[tuple[object, ...], config.Config]] = {}
@@ -53,17 +53,17 @@ class Host:
                 opened = opening.open_store(
                     self.place.local, settings.store, settings.id, self.timeout, shared=self.place.shared
                 )
-                self._desk = GroupCommit(opened)
-                self._store = DeskStore(self._desk)
+                self._group = GroupCommit(opened)
+                self._store = GroupStore(self._group)
             return self._store
 
     @property
-    def desk(self) -> GroupCommit:
-        """The desk of that store, for ports that hand in requests without blocking."""
+    def group(self) -> GroupCommit:
+        """The group commit of that store, for ports that hand in requests without blocking."""
         assert self.store is not None
         with self._mutex:
-            assert self._desk is not None
-            return self._desk
+            assert self._group is not None
+            return self._group
 
     def config(self, place: Place) -> config.Config:
         """The settings of a working tree, read again when its file has changed."""
@@ -94,9 +94,9 @@ class Host:
         if not isinstance(error, Stale):
             return False
         with self._mutex:
-            if self._desk is not None and _is_gone(self._desk.store):  # else another request has reopened it
-                self._retired.append(self._desk)
-                self._desk = self._store = None
+            if self._group is not None and _is_gone(self._group.store):  # else another request has reopened it
+                self._retired.append(self._group)
+                self._group = self._store = None
             oldest = self._retired.pop(0) if len(self._retired) > RETIRED else None
         if oldest is not None:
             _close(oldest)
@@ -105,11 +105,11 @@ class Host:
     def close(self) -> None:
         """Close the store. A request after that opens it again."""
         with self._mutex:
-            desks = [*self._retired, *([self._desk] if self._desk is not None else [])]
-            self._desk = self._store = None
+            groups = [*self._retired, *([self._group] if self._group is not None else [])]
+            self._group = self._store = None
             self._retired = []
-        for desk in desks:
-            _close(desk)
+        for group in groups:
+            _close(group)
 
 
 class _ServerDoor(Door):
@@ -120,7 +120,8 @@ class _ServerDoor(Door):
     def run_around(self, name: Around, session: Session, call: Call, fields: Fields) -> Answer:
         from dibs.audit import build
 
-        return build.AROUND[name](session, call, fields)
+        answer: Answer = build.AROUND[name](session, call, fields)
+        return answer
 
 
 def _is_gone(store: Store) -> bool:
@@ -133,6 +134,6 @@ def _is_gone(store: Store) -> bool:
     return False
 
 
-def _close(desk: GroupCommit) -> None:
-    desk.close()
-    desk.store.close()
+def _close(group: GroupCommit) -> None:
+    group.close()
+    group.store.close()

@@ -103,7 +103,7 @@ class _Timed(StoreLink):
 
 
 class SingleDecision(Driver):
-    """A request that is one decision and nothing more, on its way through the desk."""
+    """A request that is one decision and nothing more, on its way through the group commit."""
 
     __slots__ = ("_requests", "session")
 
@@ -112,7 +112,7 @@ class SingleDecision(Driver):
         self._requests, self.session = requests, session
 
     def decide(self, tx: Transaction) -> Json:
-        """Its transaction, which the desk runs."""
+        """Its transaction, which a group runs."""
         return perform(tx, self.call, self.operation, self.fields)
 
     def end(self, outcome: Json, error: Exception | None) -> Answer | None:
@@ -185,7 +185,7 @@ class Requests:
     def begin(
         self, identity: Identity, name: str, given: Fields, *, agent: str = "", request: str = ""
     ) -> SingleDecision | None:
-        """A request that is one decision, ready for the desk; None for any other, which `answer` answers in a thread.
+        """A request that is one decision, ready for a group; None for any other, which `answer` answers in a thread.
 
         Does not block: an event loop may call it.
         """

@@ -64,7 +64,7 @@ AFTER_KEY = "\x01"  # sorts below everything a key may contain, so [key, key + A
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Protocol, TypedDict, TypeVar
+    from typing import Any, Final, Literal, Protocol, TypedDict, TypeVar
 
     from dibs.errors import DibsError
 
@@ -75,6 +75,19 @@ if TYPE_CHECKING:
     Row = tuple[str, Any]  # key, value
     Page = tuple[Sequence[Range], list[tuple[str, str]], bool]  # ranges, keys with their JSON texts, are there more?
     Outcome = tuple[Any, "Exception | None"]  # what a function returned, and None; or None, and what it raised
+
+    class LogEvent(TypedDict):
+        """An event for people and programs: its body opened, with its place in the log."""
+
+        kind: str
+        agent: str
+        subject: str
+        data: Json  # the `events.py` of each room of operations/ has its type, by kind
+        seq: int
+        commit: int
+        now: int  # ms, of the store's clock
+        wall: int  # ms, of the wall clock
+        link: str
 
     class Transaction(Protocol):
         """What an operation may do. All reads see the transaction's own writes."""
@@ -253,10 +266,13 @@ if TYPE_CHECKING:
         warnings: list[str]  # what a person should change
         figures: dict[str, int]  # sizes and counts, as far as the engine has them
 
-    Check = tuple[str, bool, str, str]  # name, whether it passes, what it found, ERROR or WARNING if it does not pass
+    Check = tuple[
+        str, bool, str, Literal["error", "warning"]
+    ]  # name, whether it passes, what it found, ERROR or WARNING if it does not pass
 
 
-ERROR, WARNING = "error", "warning"  # a check that fails: dibs cannot work; a person should change something
+ERROR: Final = "error"  # of a check that fails: dibs cannot work
+WARNING: Final = "warning"  # a person should change something
 
 
 class Unsettled(Exception):
@@ -569,8 +585,8 @@ def walk(tx: Transaction, prefix: str, page: int = FETCH_LIMIT) -> Iterator[Row]
         low = fetched.rows[-1][0] + AFTER_KEY
 
 
-def read_event(event: Event) -> dict[str, Any]:
+def read_event(event: Event) -> LogEvent:
     """An event for people and programs: the body opened and the placeholder filled in."""
-    opened: dict[str, Any] = jsontext.decode(event.body.replace(COMMIT_TEXT, str(event.commit)))
-    opened.update(seq=event.seq, commit=event.commit, now=event.now, wall=event.wall, link=event.link)
+    opened: LogEvent = jsontext.decode(event.body.replace(COMMIT_TEXT, str(event.commit)))
+    opened.update({"seq": event.seq, "commit": event.commit, "now": event.now, "wall": event.wall, "link": event.link})
     return opened

@@ -21,13 +21,32 @@ from dibs.workspace.paths import of_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import NotRequired, TypedDict
 
+    from dibs.audit.answers import UndoneView
+    from dibs.canonical import Canonical
     from dibs.client.session import Session
     from dibs.ledger.working_tree import Tree
     from dibs.operations.core.call import Call
     from dibs.operations.guards.undo import Version
     from dibs.undo.plan import Plan
+
+    class Journal(TypedDict):
+        """What an undo has to do, and under which claim. A version is a blob and a kind of file."""
+
+        undo: str  # its id
+        what: str  # for people
+        of: list[str]  # the agents whose work is undone
+        files: list[list[str]]  # path, the version that was found, the version that is written
+        paths: list[str]  # all of them
+        conflicts: int  # files with conflict marks
+        staged: list[list[str]]  # path, the version for the index
+        entries: list[list[str]]  # path, the version to commit, the version that HEAD had, if any
+        before: str  # HEAD, if commits are reverted
+        commits: list[str]  # that are reverted
+        claim: NotRequired[str]  # once the files are taken
+        new: NotRequired[bool]  # the claim is the undo's own
+
 
 FOLDER = "undo"  # below the ledger's folder: the journals
 INTERRUPTED = "interrupted"  # why an undo was given up: Ctrl-C, before anything was changed
@@ -63,11 +82,11 @@ class Worker:
 
     # --- a new one
 
-    def begin(self, plan: Plan) -> dict[str, Any]:
+    def begin(self, plan: Plan) -> UndoneView:
         """Take the files and write the journal."""
         files = [one for one in plan.files if not one.problem]
         os.makedirs(self.folder, 0o700, exist_ok=True)
-        made: dict[str, Any] = {
+        made: Journal = {
             "undo": f"u{random_id()}", "what": plan.scope.title(), "of": plan.scope.agents,
             "files": [[one.path, *one.now, *one.to] for one in files if one.to != one.now],
             "paths": [one.path for one in files], "conflicts": sum(one.conflicts for one in files),
@@ -94,7 +113,7 @@ class Worker:
                 raise
             return self.finish(made)  # after that: half an undo helps nobody
 
-    def _take(self, made: dict[str, Any]) -> None:
+    def _take(self, made: Journal) -> None:
         held = self.resources(made["paths"])
         fields = {
             "undo": made["undo"], "of": made["of"], "what": made["what"], "paths": held, "tree": self.tree.top,
@@ -103,7 +122,7 @@ class Worker:
         taken = self.session.run(rules.TAKE, self.call, fields)
         made["claim"], made["new"] = taken["claim"], made.get("new") or taken["new"]
 
-    def resources(self, paths: list[str]) -> list[Any]:
+    def resources(self, paths: list[str]) -> list[Canonical]:
         """The files as claims name them; of very many, their folders."""
         if len(paths) > MAX_PATHS:
             folders = list(dict.fromkeys(os.path.dirname(path) for path in paths))
@@ -124,12 +143,12 @@ class Worker:
                 found += [of_parts("tree", above[1])] if above[1] else []
         return found or [of_parts("name", f"undo:{self.tree.top}")]
 
-    def _refused(self, made: dict[str, Any], code: str) -> None:
+    def _refused(self, made: Journal, code: str) -> None:
         self._done(made, restored=0, code=code)
 
     # --- the journal
 
-    def _write_journal(self, made: dict[str, Any]) -> None:
+    def _write_journal(self, made: Journal) -> None:
         path = self._journal(made["undo"])
         with open(f"{path}.new", "w", encoding="ascii") as file:
             json.dump(made, file)
@@ -140,9 +159,9 @@ class Worker:
     def _journal(self, undo: str) -> str:
         return f"{self.folder}/{undo}.json"
 
-    def unfinished(self) -> list[dict[str, Any]]:
+    def unfinished(self) -> list[Journal]:
         """The journals of runs that were killed."""
-        found = []
+        journals: list[Journal] = []
         try:
             names = sorted(os.listdir(self.folder))
         except OSError:
@@ -151,19 +170,19 @@ class Worker:
             if name.endswith(".json"):
                 try:
                     with open(f"{self.folder}/{name}", encoding="ascii") as file:
-                        found.append(json.load(file))
+                        journals.append(json.load(file))
                 except (OSError, ValueError) as error:
                     raise Unavailable(f"{self.folder}/{name} cannot be read: {error}", path=self.folder) from None
-        return found
+        return journals
 
-    def proceed(self, made: dict[str, Any]) -> dict[str, Any]:
+    def proceed(self, made: Journal) -> UndoneView:
         """Go on with one of them."""
         self._take(made)
         return self.finish(made)
 
     # --- doing it
 
-    def finish(self, made: dict[str, Any]) -> dict[str, Any]:
+    def finish(self, made: Journal) -> UndoneView:
         """Do all that is not done yet."""
         commit = ""
         if made["entries"]:
@@ -189,7 +208,7 @@ class Worker:
             "conflicts": made["conflicts"],
         }  # fmt: skip
 
-    def _commit(self, made: dict[str, Any]) -> str:
+    def _commit(self, made: Journal) -> str:
         entries = [(path, (blob, kind)) for path, blob, kind, *_ in made["entries"]]
         title = f"Undo {made['what']}"
         lines = "\n".join(f"This reverts commit {commit}." for commit in made["commits"])
@@ -197,7 +216,7 @@ class Worker:
             self.tree.top, self.folder, made["before"], entries, f"{title}\n\n{lines}", self.call.agent, made["undo"]
         )
 
-    def _write_files(self, made: dict[str, Any]) -> list[str]:
+    def _write_files(self, made: Journal) -> list[str]:
         """Removals first: a folder may take the place of a file, and the reverse. Returns what is left alone."""
         rows = sorted(
             made["files"], key=lambda row: (row[3] != MISSING, -row[0].count("/") if row[3] == MISSING else 0)
@@ -271,7 +290,7 @@ class Worker:
         full = f"{self.tree.top}/{path}"
         return contents.read(full)[0], contents.kind_of(contents.signature(full))
 
-    def _settle_owners(self, rows: list[list[Any]]) -> None:
+    def _settle_owners(self, rows: list[list[str]]) -> None:
         """What git has is nobody's unfinished work; what another agent had made is that agent's again."""
         heads = self.tree.state.heads
         dirty = None
@@ -290,7 +309,7 @@ class Worker:
                 self.tree.add(owner_line(author, path))
         self.tree.write()
 
-    def _stage(self, made: dict[str, Any], left: list[str]) -> None:
+    def _stage(self, made: Journal, left: list[str]) -> None:
         """The index follows: what it had of HEAD or of the undone work."""
         if not self.place.common:
             return
@@ -303,7 +322,7 @@ class Worker:
         commits.stage(self.tree.top, rows)
 
     def _done(
-        self, made: dict[str, Any], *, restored: int, commit: str = "", paths: list[str] | None = None, code: str = ""
+        self, made: Journal, *, restored: int, commit: str = "", paths: list[str] | None = None, code: str = ""
     ) -> None:
         fields = {
             "undo": made["undo"], "of": made["of"], "what": made["what"], "tree": self.tree.top, "restored": restored,

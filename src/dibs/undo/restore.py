@@ -23,28 +23,29 @@ from dibs.workspace.paths import of_parts, shown
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
-    from typing import Any
 
+    from dibs.audit.answers import RestoreAnswer
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.answers import KeptView
     from dibs.undo.requests import RestoreRequest
     from dibs.workspace.location import Place
 
 
-def _restore(session: Session, call: Call, request: RestoreRequest) -> dict[str, Any]:
+def _restore(session: Session, call: Call, request: RestoreRequest) -> RestoreAnswer:
     """List, or bring one back."""
     if request["list"] or not request["what"]:
         removed_trees.look(session, call)
-        found: dict[str, Any] = session.run(
+        kept: RestoreAnswer = session.run(
             restores.RESTORABLE, call, {"limit": request["limit"], "after": request["after"]}
         )
-        return found
+        return kept
     return _brought_back(session, call, _chosen(session, call, request["what"]))
 
 
-def _chosen(session: Session, call: Call, what: str) -> dict[str, Any]:
+def _chosen(session: Session, call: Call, what: str) -> KeptView:
     """The one with this id, or the newest of this path: in its working tree, else in one that was removed."""
-    named: builtins.list[dict[str, Any]] = session.run(restores.RESTORABLE, call, {"ids": [what]})["kept"]
+    named: builtins.list[KeptView] = session.run(restores.RESTORABLE, call, {"ids": [what]})["kept"]
     if named:
         return named[0]
     removed_trees.look(session, call)
@@ -55,7 +56,7 @@ def _chosen(session: Session, call: Call, what: str) -> dict[str, Any]:
         text = shown(full[len(top) + 1 :], fold=session.paths.fold)
     else:
         _, text, _, top = session.paths.located(what, session.cwd, literal=True)
-    kept: builtins.list[dict[str, Any]] = session.run(restores.RESTORABLE, call, {"path": text})["kept"]
+    kept: builtins.list[KeptView] = session.run(restores.RESTORABLE, call, {"path": text})["kept"]
     for trees in ({"", top}, removed if top == session.place.top else ()):
         for one in kept:
             if one["tree"] in trees:
@@ -76,9 +77,9 @@ def _is_here(place: Place, tree: str) -> bool:
     return bool(place.common) and private.startswith(f"{place.common}/")
 
 
-def _spelled(session: Session, tree: str, chosen: dict[str, Any]) -> str:
+def _spelled(session: Session, tree: str, chosen: KeptView) -> str:
     """The path as the file is called: a record has it composed, with a sign for each letter that cannot be shown."""
-    path: str = chosen["path"]
+    path = chosen["path"]
     if path.isascii() and not session.paths.fold:
         return path
     heads = working_tree.at(tree, session.place).state.heads
@@ -87,7 +88,7 @@ def _spelled(session: Session, tree: str, chosen: dict[str, Any]) -> str:
     return next(iter([*had_it, *found]), path)
 
 
-def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[str, Any]:
+def _brought_back(session: Session, call: Call, chosen: KeptView) -> RestoreAnswer:
     """Keep what is there, take the path, write."""
     place = session.place
     kept_of = tree = chosen["tree"] or place.top

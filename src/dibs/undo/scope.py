@@ -15,9 +15,12 @@ from dibs.operations.guards.undo import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.audit.fold import ClaimSpan, Event, Resource, TaskSpan
+    from collections.abc import Sequence
+
+    from dibs.audit.fold import ClaimSpan, Resource, TaskSpan
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.stores.seam import LogEvent
 
 MS = 1_000_000  # ns
 FOREVER = 1 << 62
@@ -81,7 +84,7 @@ class Log(Listener):
                 self._committed(event)
             fold.read(event)
 
-    def _committed(self, event: Event) -> None:
+    def _committed(self, event: LogEvent) -> None:
         commit = event["data"]["commit"]
         self.commits.append((event["agent"], event["wall"] * MS, commit))
         if event["subject"] in self.claims:
@@ -113,7 +116,7 @@ class Log(Listener):
         if span.start != UNKNOWN:
             self.tasks[span.id][-1].end = span.end_wall * MS
 
-    def noted(self, event: Event) -> None:
+    def noted(self, event: LogEvent) -> None:
         """A task that nobody took is known, too; undos; commits past the guard."""
         kind, subject, data, when = event["kind"], event["subject"], event["data"], event["wall"] * MS
         if kind == "task.moved":
@@ -161,7 +164,7 @@ class Log(Listener):
         return found
 
 
-def _open(span: ClaimSpan | TaskSpan, held: list[Resource] | None = None) -> Span:
+def _open(span: ClaimSpan | TaskSpan, held: Sequence[Resource] | None = None) -> Span:
     return Span(span.agent, span.start_wall * MS, FOREVER, held)
 
 

@@ -22,10 +22,11 @@ from dibs.undo import scope as undo_scope
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
+    from dibs.audit.answers import UndoAnswer, UndoneView
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.undo.apply import Journal
     from dibs.undo.plan import FilePlan, Plan, Planner
 
 MS_NS = 1_000_000
@@ -47,8 +48,8 @@ class Undo:
         self,
         session: Session,
         call: Call,
-        agreed: Callable[[dict[str, Any]], bool] | None = None,
-        told: Callable[[dict[str, Any]], None] | None = None,
+        agreed: Callable[[UndoAnswer], bool] | None = None,
+        told: Callable[[UndoneView], None] | None = None,
     ) -> None:
         self.session, self.call, self.agreed, self.told = session, call, agreed, told
 
@@ -60,7 +61,7 @@ class Undo:
         *,
         theirs: bool = False,
         dry_run: bool = False,
-    ) -> dict[str, Any]:
+    ) -> UndoAnswer:
         """Take back what `what` changed: the answer."""
         for field, value in zip((WHAT, PATHS, *FLAGS), (what, paths, theirs, dry_run), strict=True):
             field.check(value)
@@ -77,7 +78,8 @@ class Undo:
             plan = planner.made()
             plan.left += self._held(worker, plan)
             plan.left += [f"Undo {made['undo']} was interrupted and is not finished: {why}" for made, why in waiting]
-            shown = {**_shown(session, call, planner, plan, others), "continued": continued, "done": False}
+            shown = _shown(session, call, planner, plan, others)
+            shown["continued"] = continued
             if not plan.files:
                 raise NotFound(_nothing(plan, shown), what=what)
             if dry_run:
@@ -113,18 +115,19 @@ class Undo:
                 )
         return found
 
-    def _continued(self, worker: apply.Worker) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
+    def _continued(self, worker: apply.Worker) -> tuple[list[UndoneView], list[tuple[Journal, str]]]:
         """What killed runs began, done to its end; and what this caller may not finish, or not now, with the reason."""
-        found, waiting = [], []
+        continued: list[UndoneView] = []
+        waiting: list[tuple[Journal, str]] = []
         for made in worker.unfinished():
             try:
-                found.append(worker.proceed(made))
+                continued.append(worker.proceed(made))
             except (Forbidden, Held) as error:
                 waiting.append((made, error.message))
                 continue
             if self.told is not None:
-                self.told(found[-1])
-        return found, waiting
+                self.told(continued[-1])
+        return continued, waiting
 
 
 def _since(since: str | float) -> int:
@@ -137,12 +140,12 @@ def _since(since: str | float) -> int:
     return (clock.wall() - ago) * MS_NS
 
 
-def _nothing(plan: Plan, shown: dict[str, Any]) -> str:
+def _nothing(plan: Plan, shown: UndoAnswer) -> str:
     what = shown["what"]
     return " ".join([f"nothing that {what['kind']} {what['id']} changed is left to undo here.", *plan.left])
 
 
-def _built_on(files: list[FilePlan], shown: dict[str, Any]) -> Conflict:
+def _built_on(files: list[FilePlan], shown: UndoAnswer) -> Conflict:
     """Who built on which file, since when."""
     names = {one["path"]: one["others"] for one in shown["files"]}
     lines = []
@@ -166,7 +169,8 @@ def _built_on(files: list[FilePlan], shown: dict[str, Any]) -> Conflict:
 # --- what is shown
 
 
-def _shown(session: Session, call: Call, planner: Planner, plan: Plan, others: list[str]) -> dict[str, Any]:
+def _shown(session: Session, call: Call, planner: Planner, plan: Plan, others: list[str]) -> UndoAnswer:
+    """What would be done."""
     from dibs.operations.agents.lookups import NAMES
 
     built = {one.path: [(planner.builder(one.path, run), run.since) for run in one.blockers] for one in plan.files}
@@ -189,6 +193,8 @@ def _shown(session: Session, call: Call, planner: Planner, plan: Plan, others: l
             }
             for one in plan.files
         ],
+        "continued": [],
+        "done": False,
     }  # fmt: skip
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dibs.stores.seam import Event, Head, Store
+    from dibs.verify.answers import FindingView, VerifyAnswer
     from dibs.verify.archives import Expected
 
 CODES = {
@@ -94,7 +95,7 @@ class Finding:
     def __repr__(self) -> str:
         return f"Finding({self.seq}, {self.code!r}, {self.message!r})"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> FindingView:
         """The object that `--json` prints."""
         return {"seq": self.seq, "code": self.code, "message": self.message}
 
@@ -129,11 +130,14 @@ class Report:
         self.first = self.first or other.first
         self.live, self.token, self.last, self.link = other.live, other.token, other.last, other.link
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> VerifyAnswer:
         """The object that `--json` prints."""
-        names = ("ok", "found", "events", "granted", "live", "token", "first", "last", "link", "archives",
-                 "elsewhere", "settled")  # fmt: skip
-        return {name: getattr(self, name) for name in names} | {"findings": [one.as_json() for one in self.findings]}
+        return {
+            "found": self.found, "events": self.events, "granted": self.granted, "live": self.live,
+            "token": self.token, "first": self.first, "last": self.last, "link": self.link,
+            "archives": self.archives, "elsewhere": self.elsewhere, "settled": self.settled,
+            "findings": [finding.as_json() for finding in self.findings],
+        }  # fmt: skip
 
 
 def verify(

@@ -14,8 +14,6 @@ import sys
 from dibs.errors import YES, Conflict, DibsError, Invalid
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 REFUSED = 65  # EX_DATAERR: a retry would fail the same way
 
@@ -46,7 +44,7 @@ def choice_of(said: str) -> str:
     if not text.startswith("{"):
         return text
     try:
-        found: Any = json.loads(text).get("option")
+        found: object = json.loads(text).get("option")
     except ValueError:
         found = None
     if not isinstance(found, str):

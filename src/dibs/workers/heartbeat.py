@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.machine.usage import Meter
+    from dibs.operations.tasks.answers import TaskTakeAnswer
+    from dibs.stores.seam import Json
     from dibs.workers.calls import Calls
     from dibs.workers.child_process import Child
 
@@ -33,14 +35,14 @@ MAX_NOTE_LETTERS = 500  # of a reason or a note
 class Job:
     """One task at work, as a handler sees it."""
 
-    def __init__(self, ws: Calls, taken: dict[str, Any]) -> None:
+    def __init__(self, ws: Calls, taken: TaskTakeAnswer) -> None:
         self.task: dict[str, Any] = {k: v for k, v in taken["task"].items() if k not in {"payload", "inputs"}}
-        self.id: str = taken["task"]["id"]
+        self.id = taken["task"]["id"]
         self.resource: Any = paths.of_name(f"task:{self.id}")  # what its claim is on
-        self.payload: Any = taken["task"].get("payload")
-        self.inputs: dict[str, Any] = {}
-        self.token: int = taken["token"]
-        self.claim: str = taken["claim"]
+        self.payload: Json = taken["task"].get("payload")
+        self.inputs: dict[str, Json] = {}  # task that it comes after → its result
+        self.token = taken["token"]
+        self.claim = taken["claim"]
         self.started = clock.since_boot()
         self.used: dict[str, float | int] | None = None  # by its command, once that has ended
         self.hold = Hold(

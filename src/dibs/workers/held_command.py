@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from dibs.operations.claims.answers import RenewAnswer
+
 CONFIRM_INTERVAL_S = 0.5  # between two checks of the claim: a check is cheap, and a lost claim should be noticed soon
 MAX_RENEWAL_INTERVAL_S = 20.0  # a quarter of the claim's life, if that is less
 MIN_RENEWAL_INTERVAL_S = 0.05
@@ -39,8 +41,8 @@ class Hold:
         expires_at: str,
         *,
         deadline: Callable[[str], int],
-        confirm: Callable[[], Any],
-        renew: Callable[[], Any],
+        confirm: Callable[[], object],
+        renew: Callable[[], RenewAnswer],
         longest_beat: float = MAX_RENEWAL_INTERVAL_S,
     ) -> None:
         """`confirm` and `renew` ask the store about this claim; the answer of `renew` has `renewed`.
@@ -81,7 +83,7 @@ class Hold:
         if self.child is not None:
             self.child.keep(self.until)
 
-    def _renewed(self, answer: Any) -> None:
+    def _renewed(self, answer: RenewAnswer) -> None:
         (renewed,) = answer["renewed"]
         if renewed["token"] != self.token:
             raise Fenced(resource=self._name, given=self.token, holder=None)

@@ -27,12 +27,28 @@ from dibs.workers.child_process import Child, Keeper, exit_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Any
+    from typing import Any, NotRequired, TypedDict
 
     from dibs.client.session import Session
     from dibs.operations.core.declare import Operation
+    from dibs.operations.runs.answers import BatchOutlookAnswer, RunView
+    from dibs.operations.tasks.additions import TaskSpec
+    from dibs.operations.votes.answers import VoteState, VoteView
     from dibs.workers.run_file import Plan, WorkerPool
     from dibs.workers.run_screen import Screen
+
+    class RunOutcome(TypedDict):
+        """How a run stopped. The last three: of one that has ended."""
+
+        run: str
+        why: str  # OVER and the others
+        complete: bool
+        outlook: BatchOutlookAnswer
+        signal: NotRequired[int]  # that interrupted it, or 0
+        vote: NotRequired[VoteView | None]
+        ended: NotRequired[RunView]
+        report: NotRequired[str]  # its path
+
 
 OVER, FAILED, INTERRUPTED, LATE, DESERTED = "over", "failed", "interrupted", "late", "deserted"
 POLL_S = 0.1  # between two polls, if a poll is cheap
@@ -89,8 +105,10 @@ class RunDriver:
         self._check_electors()
         if plan.pattern == "vote":
             poll = run_file.vote_of(self.run)
-            asked: dict[str, Any] = {"electorate": list(plan.electorate), "options": list(plan.options)}
-            self._do("vote open", title=plan.title, id=poll, key=poll, deadline=plan.deadline, **asked)
+            self._do(
+                "vote open", title=plan.title, id=poll, key=poll, deadline=plan.deadline,
+                electorate=list(plan.electorate), options=list(plan.options),
+            )  # fmt: skip
         spec = f"{os.path.basename(plan.path)} sha256:{plan.digest} tasks:{len(tasks)}"
         first, rest = tasks[: batches.MAX_TASKS], tasks[batches.MAX_TASKS :]
         self._do("run start", request=self.run, name=plan.name, id=self.run, spec=spec, tasks=first)
@@ -109,7 +127,7 @@ class RunDriver:
                 )
                 raise Conflict(text, agent=elector, pid=alive[elector])
 
-    def _add(self, tasks: list[dict[str, Any]]) -> None:
+    def _add(self, tasks: list[TaskSpec]) -> None:
         """Add the tasks that do not fit into one transaction; after an interruption, a resumed run adds the rest."""
         try:
             for start in range(0, len(tasks), batches.MAX_TASKS):
@@ -159,7 +177,7 @@ class RunDriver:
 
     # --- watching
 
-    def go(self) -> dict[str, Any]:
+    def go(self) -> RunOutcome:
         """Watch it until it is finished or has to stop. Returns the outcome."""
         before = {number: signal.signal(number, self._interrupt) for number in SIGNALS}
         try:
@@ -179,7 +197,7 @@ class RunDriver:
     def _interrupt(self, number: int, _: FrameType | None) -> None:
         self._signal = number
 
-    def _watch(self) -> tuple[str, dict[str, Any]]:
+    def _watch(self) -> tuple[str, BatchOutlookAnswer]:
         outlook = self._outlook()
         self._screen.begin(self.run, outlook)
         while True:
@@ -197,7 +215,7 @@ class RunDriver:
             cost = (clock.since_boot() - began) / 1000
             clock.sleep(max(POLL_S, POLL_PAUSE_FACTOR * cost))
 
-    def _why_stop(self, outlook: dict[str, Any]) -> str:
+    def _why_stop(self, outlook: BatchOutlookAnswer) -> str:
         if self._signal:
             return INTERRUPTED
         if not outlook["going"]:
@@ -208,11 +226,11 @@ class RunDriver:
             return LATE
         return DESERTED if self._workers and not self._alive() else ""
 
-    def _fatal(self, outlook: dict[str, Any]) -> bool:
+    def _fatal(self, outlook: BatchOutlookAnswer) -> bool:
         """Did a task fail on which the run depends? One task of a race group, or a ballot, does not count yet."""
         return self._plan.pattern != "vote" and any(not task["race"] for task in outlook["failed"])
 
-    def _move_on(self, outlook: dict[str, Any]) -> None:
+    def _move_on(self, outlook: BatchOutlookAnswer) -> None:
         """The phase of the earliest step that is not done yet; the subtasks of a plan are execution."""
         left = []
         for group, counts in outlook["groups"].items():
@@ -257,7 +275,7 @@ class RunDriver:
     def _alive(self) -> int:
         return sum(worker.alive() for worker in self._workers)
 
-    def _check_workers(self, outlook: dict[str, Any]) -> None:
+    def _check_workers(self, outlook: BatchOutlookAnswer) -> None:
         """Report dead workers. A worker is replaced only if no other of its kind is left."""
         for worker in self._workers:
             if worker.alive() or worker.seen:
@@ -292,21 +310,22 @@ class RunDriver:
 
     # --- ending
 
-    def _end(self, why: str) -> dict[str, Any]:
+    def _end(self, why: str) -> RunOutcome:
         """Validation of the outcome; then the end of the run, with its archive and report."""
         from dibs.audit import build
 
         self._set_phase("validation")
         outlook = self._outlook()
-        poll = None
+        poll: VoteView | None = None
         if self._plan.pattern == "vote":
             poll = self._do("vote show", id=run_file.vote_of(self.run))["vote"]
         call = self._session.identify(self._agent)
         ended = build.end(self._session, call, {"run": self.run, "archive": True, "force": True})
         report = self._report()
         return {
-            "why": why, "run": self.run, "outlook": outlook, "complete": complete(self._plan.pattern, outlook, poll),
-            "vote": poll, "ended": ended, "report": report,
+            "why": why, "run": self.run, "outlook": outlook,
+            "complete": complete(self._plan.pattern, outlook, poll["state"] if poll else None),
+            "vote": poll, "ended": ended["run"], "report": report,
         }  # fmt: skip
 
     def _report(self) -> str:
@@ -318,30 +337,29 @@ class RunDriver:
 
     # --- operations
 
-    def _outlook(self) -> dict[str, Any]:
+    def _outlook(self) -> BatchOutlookAnswer:
         """How far the run is; its groups in the order of the file's steps, then what workers added."""
-        found: dict[str, Any] = self._perform(batches.OUTLOOK, "", run=self.run)
+        outlook: BatchOutlookAnswer = self._perform(batches.OUTLOOK, "", run=self.run)
         steps = [*self._plan.by_name, ""]
-        found["groups"] = dict(sorted(found["groups"].items(), key=lambda one: self._order(one[0], steps)))
-        return found
+        outlook["groups"] = dict(sorted(outlook["groups"].items(), key=lambda group: self._order(group[0], steps)))
+        return outlook
 
     def _order(self, group: str, steps: list[str]) -> tuple[int, str]:
         step = self._step_of(group)
         return steps.index(step) if step in steps else len(steps), group
 
-    def _do(self, what: str, /, request: str = "", **fields: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self._perform(self._session.operation(what), request, **fields)
-        return found
+    def _do(self, what: str, /, request: str = "", **fields: object) -> Any:
+        return self._perform(self._session.operation(what), request, **fields)
 
-    def _perform(self, operation: Operation, request: str, **fields: Any) -> Any:
+    def _perform(self, operation: Operation, request: str, **fields: object) -> Any:
         call = self._session.identify(self._agent, request=request)
         return self._session.run(operation, call, fields)
 
 
-def complete(pattern: str, outlook: dict[str, Any], poll: dict[str, Any] | None) -> bool:
+def complete(pattern: str, outlook: BatchOutlookAnswer, vote: VoteState | None) -> bool:
     """Did the run succeed? A race needs one winner, a vote a majority, every other pattern all tasks."""
-    if poll is not None:
-        return bool(poll["state"] == "decided")
+    if vote is not None:
+        return vote == "decided"
     done = outlook["states"].get("complete", 0)
     if pattern == "scatter_gather":
         return bool(done)

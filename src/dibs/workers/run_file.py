@@ -33,9 +33,24 @@ from dibs.workers.patterns import specs
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, TypedDict
 
-    from dibs.workers.patterns.specs import Spec
+    from dibs.operations.tasks.additions import TaskSpec
+    from dibs.stores.seam import Json
+
+    Table = dict[str, Json]  # of TOML, before it is checked
+
+    class PatternSettings(TypedDict, total=False):
+        """The settings that only some patterns take, as `Plan` has them."""
+
+        items: tuple[Json, ...] | None
+        items_from: str
+        item: Json
+        fan_in: int
+        electorate: tuple[str, ...]
+        options: tuple[str, ...]
+        deadline: int
+
 
 # The agent type of a run's workers, so that no other agent takes a task whose command it does not have.
 WORKER_TYPE = "worker"
@@ -92,16 +107,16 @@ class Plan:
     workers: int
     within: int | None
     steps: tuple[PlanStep, ...]
-    items: tuple[Any, ...] | None = None
+    items: tuple[Json, ...] | None = None
     items_from: str = ""
-    item: Any = None
+    item: Json = None
     fan_in: int = 0
     electorate: tuple[str, ...] = ()
     options: tuple[str, ...] = ("yes", "no")
     deadline: int = VOTE_DEADLINE_MS
     by_name: dict[str, PlanStep] = field(default_factory=dict)
 
-    def tasks(self, prefix: str) -> list[Spec]:
+    def tasks(self, prefix: str) -> list[TaskSpec]:
         """The tasks, with ids that begin with the run's."""
         made = _MAKERS[self.pattern](self, prefix)
         if len(made) > MAX_TASKS:
@@ -160,29 +175,29 @@ def _accepted(accept: str) -> str:
 # --- the tasks of each pattern
 
 
-def _pipeline(plan: Plan, prefix: str) -> list[Spec]:
+def _pipeline(plan: Plan, prefix: str) -> list[TaskSpec]:
     return specs.pipeline(prefix, items_of(plan), [step.step for step in plan.steps])[0]
 
 
-def _map_reduce(plan: Plan, prefix: str) -> list[Spec]:
+def _map_reduce(plan: Plan, prefix: str) -> list[TaskSpec]:
     return specs.map_reduce(prefix, items_of(plan), plan.steps[0].step, plan.steps[1].step, plan.fan_in)[0]
 
 
-def _scatter_gather(plan: Plan, prefix: str) -> list[Spec]:
+def _scatter_gather(plan: Plan, prefix: str) -> list[TaskSpec]:
     items = items_of(plan) if plan.items is not None or plan.items_from else [None]
     asked = [(step.step, item) for step in plan.steps for item in items for _ in range(step.copies)]
     return specs.scatter_gather(prefix, plan.title, asked)[0]
 
 
-def _plan(plan: Plan, prefix: str) -> list[Spec]:
+def _plan(plan: Plan, prefix: str) -> list[TaskSpec]:
     return specs.plan(prefix, plan.title, plan.steps[0].step, plan.item)[0]
 
 
-def _vote(plan: Plan, prefix: str) -> list[Spec]:
+def _vote(plan: Plan, prefix: str) -> list[TaskSpec]:
     return specs.vote(prefix, plan.title, plan.electorate, plan.steps[0].step, vote_of(prefix))[0]
 
 
-_MAKERS: dict[str, Callable[[Plan, str], list[Spec]]] = {
+_MAKERS: dict[str, Callable[[Plan, str], list[TaskSpec]]] = {
     "pipeline": _pipeline, "map_reduce": _map_reduce, "scatter_gather": _scatter_gather, "plan": _plan, "vote": _vote,
 }  # fmt: skip
 
@@ -192,7 +207,7 @@ def vote_of(run: str) -> str:
     return f"{run}.vote"
 
 
-def items_of(plan: Plan) -> list[Any]:
+def items_of(plan: Plan) -> list[Json]:
     """The pattern's items: the list itself, the files that match a glob, or the lines of a file."""
     if plan.items is not None:
         return list(plan.items)
@@ -238,7 +253,7 @@ def _read(path: str) -> bytes:
 class RunFileReader:
     """Reads settings from a table and reports wrong ones."""
 
-    def __init__(self, path: str, text: dict[str, Any]) -> None:
+    def __init__(self, path: str, text: Table) -> None:
         self.path, self.text = path, text
 
     def wrong(self, name: str, what: str) -> Invalid:
@@ -267,26 +282,27 @@ class RunFileReader:
         plan.crews()
         return plan
 
-    def of_pattern(self, pattern: str) -> dict[str, Any]:
+    def of_pattern(self, pattern: str) -> PatternSettings:
         """The settings that only this pattern takes."""
-        text, found = self.text, {}
+        text = self.text
+        settings: PatternSettings = {}
         if "items_from" in PATTERNS[pattern][0]:
-            found = self.items(pattern)
+            settings = self.items(pattern)
         if pattern == "map_reduce":
-            found["fan_in"] = self.whole(text, "fan_in", "fan_in", 0, MAX_TASKS, least=0)
+            settings["fan_in"] = self.whole(text, "fan_in", "fan_in", 0, MAX_TASKS, least=0)
         if pattern == "plan":
-            found["item"] = _plain(text.get("item"))
+            settings["item"] = _plain(text.get("item"))
         if pattern in {"plan", "vote"} and not text.get("title"):
             raise self.wrong("title", "say what is to be done" if pattern == "plan" else "say what is voted on")
         if pattern == "vote":
-            found["electorate"] = tuple(self.words(text, "electorate", "electorate"))
-            if not found["electorate"]:
+            settings["electorate"] = tuple(self.words(text, "electorate", "electorate"))
+            if not settings["electorate"]:
                 raise self.wrong("electorate", "the agents who vote")
-            found["options"] = tuple(self.words(text, "options", "options")) or ("yes", "no")
-            found["deadline"] = self.duration(text, "deadline", "deadline", VOTE_DEADLINE_MS)
-        return found
+            settings["options"] = tuple(self.words(text, "options", "options")) or ("yes", "no")
+            settings["deadline"] = self.duration(text, "deadline", "deadline", VOTE_DEADLINE_MS)
+        return settings
 
-    def items(self, pattern: str) -> dict[str, Any]:
+    def items(self, pattern: str) -> PatternSettings:
         items, source = self.text.get("items"), self.word(self.text, "items_from", "")
         if items is not None and source:
             raise self.wrong("items_from", "either items or items_from")
@@ -310,7 +326,7 @@ class RunFileReader:
             raise self.wrong("steps", error.message) from None
         return steps
 
-    def step(self, entry: dict[str, Any], where: str, known: Sequence[str], pattern: str) -> PlanStep:
+    def step(self, entry: Table, where: str, known: Sequence[str], pattern: str) -> PlanStep:
         self.known(entry, known, f"{where}.")
         command = self.word(entry, "exec", "", f"{where}.exec")
         kind, needs = self.word(entry, "type", "", f"{where}.type"), self.words(entry, "needs", f"{where}.needs")
@@ -342,31 +358,31 @@ class RunFileReader:
             self.whole(entry, "copies", f"{where}.copies", 1, 1000), phase,
         )  # fmt: skip
 
-    def known(self, table: dict[str, Any], names: Sequence[str], where: str) -> None:
+    def known(self, table: Table, names: Sequence[str], where: str) -> None:
         for name in table:
             if name not in names:  # a misspelt setting would silently be ignored
                 raise self.wrong(f"{where}{name}", f"there is no such setting; there are {', '.join(names)}")
 
-    def word(self, table: dict[str, Any], name: str, default: str, where: str = "") -> str:
+    def word(self, table: Table, name: str, default: str, where: str = "") -> str:
         value = table.get(name, default)
         if not isinstance(value, str) or "\0" in value or (name in table and not value.strip()):
             raise self.wrong(where or name, "a text that is not empty")
         return value
 
-    def words(self, table: dict[str, Any], name: str, where: str) -> list[str]:
+    def words(self, table: Table, name: str, where: str) -> list[str]:
         value = table.get(name, [])
         fine = isinstance(value, list) and all(isinstance(word, str) and word for word in value)
         if not fine or any(sign in word for word in value for sign in " ,|") or len(set(value)) != len(value):
             raise self.wrong(where, "a list of different words, without blanks, commas or bars")
         return list(value)
 
-    def whole(self, table: dict[str, Any], name: str, where: str, default: int, most: int, least: int = 1) -> int:
+    def whole(self, table: Table, name: str, where: str, default: int, most: int, least: int = 1) -> int:
         value = table.get(name, default)
         if name in table and (not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most):
             raise self.wrong(where, f"a whole number from {least} to {most}")
         return int(value)
 
-    def duration(self, table: dict[str, Any], name: str, where: str, default: int) -> int:
+    def duration(self, table: Table, name: str, where: str, default: int) -> int:
         value = table.get(name)
         if value is None:
             return default
@@ -375,7 +391,7 @@ class RunFileReader:
         return durations.parse(str(value), f"{self.path}: {where}")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Json) -> Json:
     """A value of TOML as JSON: dates and times become texts."""
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}

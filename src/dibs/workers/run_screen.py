@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from rich.progress import TaskID
 
+    from dibs.operations.runs.answers import BatchOutlookAnswer
+
 LINE_INTERVAL_MS = 1_000  # between two plain lines of progress
 FRAMES_PER_SECOND = 8  # on a terminal
 
@@ -27,12 +29,12 @@ class Screen:
     def __init__(self) -> None:
         self._at, self._last, self._run = 0, "", ""
 
-    def begin(self, run: str, outlook: dict[str, Any]) -> None:
+    def begin(self, run: str, outlook: BatchOutlookAnswer) -> None:
         """The run has started."""
         self._run = run
         self.say(f"run {run}: {counted(outlook['total'], 'task')}")
 
-    def update(self, phase: str, outlook: dict[str, Any], workers: int) -> None:
+    def update(self, phase: str, outlook: BatchOutlookAnswer, workers: int) -> None:
         """Show progress when it changed, but not too often."""
         line = f"  {outlook['progress']:>3}%  {phase}: {said(outlook)}, {workers} workers"
         now = clock.since_boot()
@@ -52,11 +54,11 @@ class Screen:
 class Objects(Screen):
     """One JSON object a line; the last one, which the command prints itself, has `ok`."""
 
-    def begin(self, run: str, outlook: dict[str, Any]) -> None:
+    def begin(self, run: str, outlook: BatchOutlookAnswer) -> None:
         self._run = run
         self._put(event="started", run=run, tasks=outlook["total"])
 
-    def update(self, phase: str, outlook: dict[str, Any], workers: int) -> None:
+    def update(self, phase: str, outlook: BatchOutlookAnswer, workers: int) -> None:
         line = jsontext.encode([phase, outlook["progress"], outlook["states"], workers])
         now = clock.since_boot()
         if line != self._last and (now - self._at >= LINE_INTERVAL_MS or not outlook["going"]):
@@ -89,12 +91,12 @@ class Live(Screen):
         )
         self._rows: dict[str, TaskID] = {}
 
-    def begin(self, run: str, outlook: dict[str, Any]) -> None:
+    def begin(self, run: str, outlook: BatchOutlookAnswer) -> None:
         super().begin(run, outlook)
         self._bars.start()
         self._all = self._bars.add_task("all", total=outlook["total"], note="")
 
-    def update(self, phase: str, outlook: dict[str, Any], workers: int) -> None:
+    def update(self, phase: str, outlook: BatchOutlookAnswer, workers: int) -> None:
         for group, counts in outlook["groups"].items():
             name = group.rpartition("/")[2] if group.startswith(self._run) else "parts"
             if group not in self._rows:
@@ -118,7 +120,7 @@ def choose(*, as_json: bool) -> Screen:
     return Live() if sys.stdout.isatty() else Screen()
 
 
-def said(outlook: dict[str, Any]) -> str:
+def said(outlook: BatchOutlookAnswer) -> str:
     """Counts by state, in words."""
     counts = ", ".join(f"{count} {state}" for state, count in sorted(outlook["states"].items()))
     stuck = f", {outlook['stuck']} of them cannot continue" if outlook["stuck"] else ""

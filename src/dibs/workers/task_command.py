@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
     from dibs.client.session import Session
+    from dibs.stores.seam import Json
     from dibs.workers.heartbeat import Job
     from dibs.workers.worker import Worker
 
@@ -55,7 +56,7 @@ class Commands:
         self._keeper = child_process.Keeper()
         self._asked = False  # was the last command asked to end?
 
-    def __call__(self, job: Job) -> Any:
+    def __call__(self, job: Job) -> Json:
         """The task's result. Raises the failure if there is none."""
         command = self._command_for({**job.task, "payload": job.payload})
         if command is None:
@@ -125,7 +126,7 @@ def environment(job: Job, worker: Worker) -> dict[str, str]:
     }
 
 
-def result_of(session: Session, output: bytes) -> Any:
+def result_of(session: Session, output: bytes) -> Json:
     """A command's output as a result."""
     try:
         text = output.decode()

@@ -20,10 +20,21 @@ from dibs.workspace.paths import of_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypedDict
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call, Command
+    from dibs.operations.core.declare import Operation
+    from dibs.stores.seam import Json
+
+    class CommandResult(TypedDict):
+        """What came of a command."""
+
+        token: int  # of the claim that it ran under
+        exit: int | None  # None: it was ended at a timeout
+        seconds: float
+        output: str  # the end of it
+
 
 REPLACEMENT = "\ufffd"  # for a character that cannot be shown
 
@@ -39,7 +50,7 @@ def answer(session: Session, call: Call, fields: dict[str, Any], asked: Command)
         call.facts.clear()  # processes may have died in the meantime
 
 
-def _run(session: Session, call: Call, asked: Command) -> dict[str, Any]:
+def _run(session: Session, call: Call, asked: Command) -> CommandResult:
     hold = _hold(session, call, asked)
     keeper = child_process.Keeper()
     begun = monotonic()
@@ -68,7 +79,7 @@ def _hold(session: Session, call: Call, asked: Command) -> Hold:
     """The task's claim, kept while the command runs."""
     confirm, token = session.operation("confirm"), asked["token"]
 
-    def ask(operation: Any, **fields: Any) -> Any:
+    def ask(operation: Operation, **fields: object) -> Json:
         call.facts.clear()
         return session.run(operation, call, {"token": token, **fields})
 

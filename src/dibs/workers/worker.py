@@ -31,12 +31,16 @@ from dibs.workers.heartbeat import Heartbeat, Job, clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Literal
+    from collections.abc import Callable, Sequence
+    from typing import Any, Literal, TypeVar
 
+    from dibs.operations.runs.answers import OutlookAnswer
+    from dibs.operations.tasks.answers import TaskTakeAnswer
+    from dibs.stores.seam import Json
     from dibs.workers.calls import Calls
 
-    Handler = Callable[[Job], Any]
+    T = TypeVar("T")
+    Handler = Callable[[Job], Json]  # the result is any JSON
     Tell = Callable[[dict[str, Any]], None]
 
 SWEEP_INTERVAL_MS = 2_000  # between two sweeps of one worker
@@ -68,7 +72,7 @@ class Worker:
         *,
         command_for: Callable[[dict[str, Any]], str | None] | None = None,
         type: str = "",
-        can: Any = (),
+        can: Sequence[str] = (),
         run: str = "",
         drain: bool = False,
         limit: int = 0,
@@ -90,10 +94,10 @@ class Worker:
         self._stopped_at = 0
         self._tell_all = tell
         self._heart = Heartbeat(ws)
-        self._handed: dict[str, Any] | None = None  # the next task, from the answer to the last `done`
+        self._handed: TaskTakeAnswer | None = None  # the next task, from the answer to the last `done`
         self._idle_since = clock.since_boot()
         self._swept = 0
-        self._waits_for: dict[str, Any] = {}  # what a draining worker last reported to wait for
+        self._waits_for: OutlookAnswer | None = None  # what a draining worker last reported to wait for
         self._unsure = False  # an answer was lost: this agent may hold a task unknowingly
         self._watch = sweep_loop.Watch(
             ws.sweep, lambda found: self.tell("swept", swept=found), lambda why: self.tell("store", why=why)
@@ -105,7 +109,7 @@ class Worker:
         assert handler is not None, "a worker works with a handler or with commands"
         self._handler = handler
 
-    def tell(self, event: str, **facts: Any) -> None:
+    def tell(self, event: str, **facts: object) -> None:
         """Report an event to the listener."""
         if self._tell_all is not None:
             self._tell_all({"event": event, **facts})
@@ -166,13 +170,13 @@ class Worker:
 
     # --- taking
 
-    def _take(self) -> dict[str, Any] | None:
+    def _take(self) -> TaskTakeAnswer | None:
         """The next task; None when it is time to end."""
         self._idle_since = clock.since_boot()
         waiter: list[str] = []
         while True:
             try:
-                taken: dict[str, Any] = self._persist(lambda: self._next(waiter), clock.since_boot() + STORE_TIMEOUT_MS)
+                taken = self._persist(lambda: self._next(waiter), clock.since_boot() + STORE_TIMEOUT_MS)
             except _EndOfWork:
                 return None if self.stopped else self._last_look(waiter)
             except NotFound:
@@ -182,26 +186,26 @@ class Worker:
             else:
                 return taken
 
-    def _next(self, waiter: list[str]) -> dict[str, Any]:
+    def _next(self, waiter: list[str]) -> TaskTakeAnswer:
         session, fields = self.ws.session, {"run": self.run_name}
         operation = session.operation("task next")
-        found: dict[str, Any]
+        taken: TaskTakeAnswer
         try:
-            found = session.run(operation, self.ws.caller(), fields)
+            taken = session.run(operation, self.ws.caller(), fields)
         except (NotFound, Forbidden):
             self._check_idle()  # no task: is this the end?
             if not waiter:
                 self.tell("idle")
         else:
-            return found
+            return taken
 
         def told(answer: dict[str, Any]) -> None:
             waiter[:] = [answer["waiting"]]
             self._check_idle()
 
         left = WAIT_MS if self.idle is None else max(1, min(WAIT_MS, self.idle + self._idle_since - clock.since_boot()))
-        found = session.run_waiting(operation, self.ws.caller(), {**fields, "wait": left}, told)
-        return found
+        taken = session.run_waiting(operation, self.ws.caller(), {**fields, "wait": left}, told)
+        return taken
 
     def _check_idle(self) -> None:
         """While there is nothing to do: sweep, and raise _EndOfWork when it is time to end."""
@@ -212,21 +216,21 @@ class Worker:
             raise _EndOfWork
         if self.drain:
             fields = {"agent": self.agent, "run": self.run_name}
-            found = self.ws.session.run(remaining.OUTLOOK, self.ws.caller(), fields)
-            if not any(found[what] for what in ("ready", "executing", "later")):
+            outlook: OutlookAnswer = self.ws.session.run(remaining.OUTLOOK, self.ws.caller(), fields)
+            if not (outlook["ready"] or outlook["executing"] or outlook["later"]):
                 raise _EndOfWork
-            if found != self._waits_for:
-                self._waits_for = found
-                self.tell("draining", **found)
+            if outlook != self._waits_for:
+                self._waits_for = outlook
+                self.tell("draining", **outlook)
 
-    def _last_look(self, waiter: list[str]) -> dict[str, Any] | None:
+    def _last_look(self, waiter: list[str]) -> TaskTakeAnswer | None:
         """One last attempt before the end, which also leaves the queue of waiters."""
         session, fields = self.ws.session, {"run": self.run_name, **({"waiter": waiter[0]} if waiter else {})}
         try:
-            found: dict[str, Any] = session.run(session.operation("task next"), self.ws.caller(), fields)
+            taken: TaskTakeAnswer = session.run(session.operation("task next"), self.ws.caller(), fields)
         except (NotFound, Forbidden, Quota, Busy, Unavailable):
             return None
-        return found
+        return taken
 
     def _settle(self, error: Quota) -> None:
         """The agent holds a task already: one whose answer was lost is given back; another belongs to a namesake."""
@@ -238,7 +242,7 @@ class Worker:
 
     # --- working
 
-    def _work(self, taken: dict[str, Any]) -> None:
+    def _work(self, taken: TaskTakeAnswer) -> None:
         job = Job(self.ws, taken)
         facts = {"task": job.id, "title": job.task["title"], "attempt": job.task["attempt"], "token": job.token}
         self.tell("taken", **facts)
@@ -274,7 +278,7 @@ class Worker:
         else:
             self._fail(job, "transient", str(error) or type(error).__name__)
 
-    def _finish(self, job: Job, result: Any) -> None:
+    def _finish(self, job: Job, result: Json) -> None:
         """Report the result."""
         if job.lost is not None:
             self._lost(job)
@@ -296,7 +300,7 @@ class Worker:
         ) as error:  # from a handler in Python: it cannot be written as JSON
             self._fail(job, "permanent", f"its result is not JSON: {error}")
 
-    def _done(self, job: Job, result: Any) -> None:
+    def _done(self, job: Job, result: Json) -> None:
         more = not self.stopped and not (self.limit and sum(self.counts.values()) + 1 >= self.limit)
         try:
             answer = self._persist(
@@ -313,7 +317,7 @@ class Worker:
         self._handed = answer.get("next")
         self._count("done", job)
 
-    def _say_outcome(self, name: str, job: Job, *, request: str, **fields: Any) -> Any:
+    def _say_outcome(self, name: str, job: Job, *, request: str, **fields: object) -> Json:
         """Report the outcome of a task, with its usage."""
         session, given = self.ws.session, {**fields, "id": job.id, "token": job.token, "used": job.used}
         operation = session.operation(name)
@@ -324,7 +328,7 @@ class Worker:
         }
         return session.run(operation, self.ws.caller(request), values)
 
-    def _split(self, job: Job, parts: list[Any]) -> None:
+    def _split(self, job: Job, parts: list[Json]) -> None:
         try:
             answer = self._persist(
                 lambda: self.ws.task_split(
@@ -381,14 +385,14 @@ class Worker:
             self.tell("store", why=f"internal error: {self._heart.trouble}. Please report it.")
             self._heart.trouble = ""
 
-    def _count(self, event: str, job: Job, **facts: Any) -> None:
+    def _count(self, event: str, job: Job, **facts: object) -> None:
         self.counts[event] += 1
         self._check_heart()
         self.tell(event, task=job.id, seconds=round((clock.since_boot() - job.started) / 1000, 3), **facts)
 
     # --- the store
 
-    def _persist(self, what: Callable[[], Any], until: int) -> Any:
+    def _persist(self, what: Callable[[], T], until: int) -> T:
         """Call it, with retries while the store is busy; until that time, or shortly after a stop."""
         tries = 0
         while True:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         policy: PolicySettings
         server: Json  # config_server.py has the settings
 
+    from dibs.workspace.config_server import ServerSettings
 
 NAME = "config.toml"
 VERSION = f"8 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
@@ -203,7 +204,7 @@ class Config:
         self.store = read["store"]
         self.fold = read["fold"]  # does the filesystem fold case? looked at once, kept with the rest
         self.policy = Policy(**read["policy"])
-        self.server: dict[str, Any] = read["server"]  # config_server.py has the settings
+        self.server: ServerSettings = read["server"]  # config_server.py has the settings
 
     @property
     def problem(self) -> str:

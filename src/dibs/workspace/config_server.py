@@ -8,7 +8,22 @@ from dibs.operations.core.policy import check_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypedDict
+
+    class ServerSettings(TypedDict):
+        """[server] of the config, complete."""
+
+        host: str  # the address that it listens at
+        names: list[str]  # further host names that callers may use
+        start: str  # one of STARTS
+        idle: int  # ms without a call after which one that was started by itself ends
+        port: int
+        rate: int
+        body: int
+        connections: int
+        waits: int
+        streams: int
+
 
 STARTS = ("off", "auto")
 COUNTS = {  # settings that are whole numbers: the default, the least, the largest that makes sense

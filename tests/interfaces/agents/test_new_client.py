@@ -160,9 +160,10 @@ def test_every_client_says_what_the_contract_asks_for() -> None:
             client.settings_file.startswith(f"{path}/") for path in client.strict
         ), f"an agent could switch the guards of {client.name} off"
         assert client.denies(spoken.deny(client.event_of("before"), "because"))
-        allowed = {"permissionDecision": "allow"}
-        said = {"decision": "allow", "permission": "allow", "deny": "", "hookSpecificOutput": allowed, **allowed}
-        assert not client.denies(said)
+        assert not client.denies({
+            "decision": "allow", "permission": "allow", "deny": "", "permissionDecision": "allow",
+            "hookSpecificOutput": {"permissionDecision": "allow"},
+        })  # fmt: skip
         for path, text in client.own_files().items():
             assert text.startswith(adapter.MADE), path
         event = payload.read(client.name, client.event_of("before"), client.probe("ann", "/t", "p"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +12,7 @@ from dibs.testing.memory import MemoryStore
 from tests.scratch import Shell
 
 if TYPE_CHECKING:
+    from dibs.audit.answers import EventView
     from dibs.stores.seam import Transaction
 
 EVENTS = 57
@@ -40,7 +41,7 @@ def _say(tx: Transaction, number: int) -> None:
     tx.append("odd.one" if number % 10 == 3 else "even.one", "a", str(number), {})
 
 
-def seqs(events: list[dict[str, Any]]) -> list[int]:
+def seqs(events: list[EventView]) -> list[int]:
     return [event["seq"] for event in events]
 
 

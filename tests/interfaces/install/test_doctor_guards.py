@@ -358,6 +358,8 @@ def test_a_config_that_frees_every_path_is_an_open_guard(repository: Shell) -> N
 
 
 def test_the_payloads_are_those_of_the_clients() -> None:
-    assert clients.of("copilot").probe("ann", "/t", "p")["toolArgs"]["path"] == "/t/p"
-    assert "*** Add File: p\n" in clients.of("codex").probe("ann", "/t", "p")["tool_input"]["command"]
+    arguments: Any = clients.of("copilot").probe("ann", "/t", "p")["toolArgs"]
+    assert arguments["path"] == "/t/p"
+    patch: Any = clients.of("codex").probe("ann", "/t", "p")["tool_input"]
+    assert "*** Add File: p\n" in patch["command"]
     assert clients.of("gemini").probe("ann", "/t", "p")["hook_event_name"] == "BeforeTool"

@@ -85,13 +85,13 @@ def test_what_others_wrote_stays_where_and_as_it_was(repository: Shell) -> None:
     assert "\n" not in text.replace("\r\n", ""), "line ends are theirs"
     left = settings.cleaned(text, "claude", "x")
     assert left is not None
-    assert jsonc.read(left).plain() == jsonc.read(SETTINGS).plain() | {
-        "hooks": {"PreToolUse": jsonc.read(left).plain()["hooks"]["PreToolUse"]}
-    }
+    theirs: Any = jsonc.read(left).members()
+    assert theirs == jsonc.read(SETTINGS).members() | {"hooks": {"PreToolUse": theirs["hooks"]["PreToolUse"]}}
     for kept in ("// ours", "/* keep */", '{"allow": ["Bash(ls:*)", "Bash(dibs ack:*)", ', '"deny": []', '"./lint.sh"'):
         assert kept in text
     assert (repository.folder / ".claude" / "settings.json").stat().st_mode & 0o777 == 0o600
-    assert jsonc.read(text).plain()["hooks"]["PreToolUse"][0]["hooks"][0]["command"] == "./lint.sh"
+    whole: Any = jsonc.read(text).plain()
+    assert whole["hooks"]["PreToolUse"][0]["hooks"][0]["command"] == "./lint.sh"
     page = (repository.folder / "CLAUDE.md").read_bytes().decode()
     assert page.startswith("# Notes\r\n\r\nNo newline at the end\r\n\r\n<!-- dibs:begin -->\r\n")
 

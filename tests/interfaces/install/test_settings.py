@@ -71,7 +71,7 @@ def test_ours_go_in_once_and_come_out_again_and_what_is_theirs_stays(made: tuple
     value, text = made
     merged = settings.merged(text, client, "x")
     assert settings.merged(merged, client, "x") == merged
-    now = jsonc.read(merged).plain()
+    now: Any = jsonc.read(merged).plain()
     for event, entry in agents.of(client).entries().items():
         assert now["hooks"][event] == [*value.get("hooks", {}).get(event, []), entry]
     if client == "claude":

@@ -73,8 +73,8 @@ def a_browser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_server_that_does_not_answer_is_opened_without_a_code(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("dibs_a_b\n", encoding="ascii")
     about = {"url": "http://127.0.0.1:1", "token_file": str(tmp_path / "token")}
-    assert sign_in.address(about) == "http://127.0.0.1:1/"
-    assert sign_in.address({**about, "token_file": "/nowhere"}) == "http://127.0.0.1:1/"
+    assert sign_in.address(about["url"], about["token_file"]) == "http://127.0.0.1:1/"
+    assert sign_in.address(about["url"], "/nowhere") == "http://127.0.0.1:1/"
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])

@@ -36,7 +36,7 @@ def test_a_method_takes_the_fields_that_are_declared(operation: Any) -> None:
     assert {f"{field.name}_" if iskeyword(field.name) else field.name for field in fields} == (
         set(parameters) - {"self", "request_id", "auto_renew"}
     )
-    assert ("request_id" in parameters) == (not operation.whole)
+    assert ("request_id" in parameters) == (not operation.is_query)
     for field in fields:
         parameter = parameters[f"{field.name}_" if iskeyword(field.name) else field.name]
         if parameter.kind is not parameter.VAR_POSITIONAL:

@@ -268,13 +268,13 @@ def test_a_wrong_setting_is_said_with_its_name() -> None:
 class Running:
     """The application behind a socket, in a thread of this process."""
 
-    def __init__(self, web: Web, **settings: Any) -> None:
+    def __init__(self, web: Web, connections: int = 100) -> None:
         self.socket = socket.socket()
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
         web.app.asgi._names |= {f"127.0.0.1:{self.port}"}
         self.token = web.token(person="me")
-        config = process._config(web.app, process.Options(), {"connections": 100, **settings})
+        config = process._config(web.app, process.Options(), connections)
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=lambda: self.server.run([self.socket]))
         self.thread.start()

@@ -15,7 +15,7 @@ from textual.geometry import Region
 
 import dibs
 from dibs.client.session import Session
-from dibs.interfaces.session_hooks import ProgramDoor
+from dibs.interfaces.session_doors import ProgramDoor
 from dibs.interfaces.top.action_thread import ActionThread
 from dibs.interfaces.top.app import Top
 from dibs.interfaces.top.draw import text_of

@@ -10,7 +10,7 @@ import pytest
 
 from dibs.client.session import Session
 from dibs.errors import Unavailable
-from dibs.interfaces.session_hooks import ProgramDoor
+from dibs.interfaces.session_doors import ProgramDoor
 from dibs.interfaces.top import reader as readers
 from dibs.interfaces.top.reader import Asker, FeedReader
 from dibs.interfaces.top.state import LIVE, LOST, FleetState

@@ -25,6 +25,7 @@ from tests.operations.fleet import Fleet, change
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dibs.stores.seam import LogEvent
     from tests.operations.engines import OnEngine
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
@@ -48,7 +49,7 @@ def listed(fleet: Fleet, state: str = "", kind: str = "") -> list[dict[str, Any]
     return found
 
 
-def raised(fleet: Fleet, kind: str) -> list[dict[str, Any]]:
+def raised(fleet: Fleet, kind: str) -> list[LogEvent]:
     """The events of one kind of alert."""
     return [event for event in fleet.events("alert.raised") if event["data"]["what"] == kind]
 

@@ -500,7 +500,7 @@ AGENTS = ("a", "b", "c")
 WHATS = ("x", "y.one", "y.*", "event.*", "*", "claim.granted", "state:k")
 
 
-def fits(what: str, event: dict[str, Any]) -> bool:
+def fits(what: str, event: Any) -> bool:
     """The rule, said once more in other words."""
     if event["kind"].startswith("message."):
         return False

@@ -29,8 +29,7 @@ from dibs.operations.oversight.trials import MANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.audit.checks.findings import Figures
     from dibs.audit.checks.history import Demand
     from dibs.operations.oversight.snapshot import ChangeFacts
 
@@ -42,7 +41,7 @@ SEEN_S = 86_400  # a person that was not seen for a day does not coordinate
 COORDINATORS = frozenset({"orchestrator", "person"})
 
 
-def listed(found: list[Finding], message: str, figures: dict[str, Any] | None = None) -> Line:
+def listed(found: list[Finding], message: str, figures: Figures | None = None) -> Line:
     """A line for these findings; without any, that all is well. What is settled is judged later (check.py)."""
     line = Line(FAIL if found else OK, message, figures=figures)
     line.findings = found
@@ -99,7 +98,7 @@ def orchestrator(look: Evidence) -> Line:
     found = []
     for run in look.facts["runs"]:
         who = run["coordinator"]
-        state = agents.get(who, {}).get("state", "unknown")
+        state = look.state(who)
         if state in ENDED and not leaders:
             text = f"{look.name(who)}, which coordinates run {run['run']}, is {state}"
             remedy = f"dibs run end --run {quoted(run['run'])}, or start its coordinator again"
@@ -110,7 +109,7 @@ def orchestrator(look: Evidence) -> Line:
     said += [
         f"{look.name(run['coordinator'])} coordinates run {run['run']}"
         for run in look.facts["runs"]
-        if agents.get(run["coordinator"], {}).get("state", "unknown") not in ENDED
+        if look.state(run["coordinator"]) not in ENDED
     ]
     persons = [one for one in alive if one["kind"] == "person" and one["seen_ago"] <= SEEN_S]
     said += [
@@ -162,14 +161,15 @@ def events(look: Evidence) -> Line:
     """Every channel that agents emit has a subscriber."""
     subscribed: dict[str, set[str]] = {}
     for one in look.facts["subscriptions"]:
-        if look.agents.get(one["agent"], {}).get("state") not in ENDED:
+        if look.state(one["agent"]) not in ENDED:
             subscribed.setdefault(one["what"], set()).add(one["agent"])
     found = []
-    for kind, (count, seq, by) in sorted(look.history.channels.items()):
+    for kind, channel in sorted(look.history.channels.items()):
         if not any(_fits(what, kind) for what in subscribed):
-            text = f"{look.name(min(by))} emits {kind} ({counted(count, 'time')}) and no agent subscribes"
+            agent = min(channel.agents)
+            text = f"{look.name(agent)} emits {kind} ({counted(channel.count, 'time')}) and no agent subscribes"
             remedy = f"dibs subscribe {quoted(kind)} --as AGENT"
-            found.append(Finding(text, LOW, events=[seq], remedy=remedy, agent=min(by)))
+            found.append(Finding(text, LOW, events=[channel.last], remedy=remedy, agent=agent))
     agents = {agent for who in subscribed.values() for agent in who}
     figures = {"channels": len(set(subscribed) | set(look.history.channels)), "subscribers": len(agents)}
     if not figures["channels"]:
@@ -318,7 +318,7 @@ def kill_switch(look: Evidence) -> Line:
     from dibs.audit.checks import kill_drill
 
     holders = sorted({claim["agent"] for claim in look.facts["claims"] if not claim["gone"]})
-    stopped = [claim for claim in look.facts["claims"] if look.agents.get(claim["agent"], {}).get("state") == "killed"]
+    stopped = [claim for claim in look.facts["claims"] if look.state(claim["agent"]) == "killed"]
     found = [
         Finding(f"{look.name(claim['agent'])} was killed and still holds {claim['resources'][0]}", HIGH,
                 code=f"holds-{claim['claim']}", agent=claim["agent"], remedy=f"dibs kill {quoted(claim['agent'])} --why"

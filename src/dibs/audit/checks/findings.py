@@ -18,18 +18,28 @@ from dibs.machine import relative_times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+    from collections.abc import Iterable, Mapping
+    from typing import Final
 
+    from dibs.audit.answers import CheckStatus, FindingSeverity
     from dibs.audit.checks.history import History
     from dibs.client.session import Session
-    from dibs.operations.alerts.answers import AlertView
+    from dibs.operations.alerts.answers import AlertView, Looker
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.snapshot import Snapshot
 
-NONE, LOW, MEDIUM, HIGH = "none", "low", "medium", "high"
+    Figures = Mapping[str, object]  # of each check its own
+
+NONE: Final = "none"
+LOW: Final = "low"
+MEDIUM: Final = "medium"
+HIGH: Final = "high"
 RANK = {NONE: 0, LOW: 1, MEDIUM: 2, HIGH: 3}
-OK, FAIL, WARN, ABSENT, UNKNOWN = "ok", "fail", "warn", "n/a", "unknown"
+OK: Final = "ok"
+FAIL: Final = "fail"
+WARN: Final = "warn"
+ABSENT: Final = "n/a"
+UNKNOWN: Final = "unknown"
 FEW = 3  # findings, names or events in one line
 MAX_FINDINGS = 200  # of one check in an answer
 ENDED = frozenset({"gone", "left", "killed"})  # states of agents that act no more
@@ -41,7 +51,14 @@ class Finding:
     __slots__ = ("agent", "code", "events", "remedy", "severity", "text")
 
     def __init__(
-        self, text: str, severity: str, *, code: str = "", events: Iterable[int] = (), remedy: str = "", agent: str = ""
+        self,
+        text: str,
+        severity: FindingSeverity,
+        *,
+        code: str = "",
+        events: Iterable[int] = (),
+        remedy: str = "",
+        agent: str = "",
     ) -> None:
         self.text, self.severity, self.code = text, severity, code
         self.events = sorted({event for event in events if event})
@@ -53,9 +70,9 @@ class Line:
 
     __slots__ = ("figures", "findings", "message", "remedy", "status")
 
-    def __init__(self, status: str, message: str, *, remedy: str = "", figures: dict[str, Any] | None = None) -> None:
+    def __init__(self, status: CheckStatus, message: str, *, remedy: str = "", figures: Figures | None = None) -> None:
         self.status, self.message, self.remedy = status, message, remedy
-        self.figures: dict[str, Any] = figures or {}
+        self.figures: Figures = figures or {}
         self.findings: list[Finding] = []
 
 
@@ -65,9 +82,9 @@ class Evidence:
     def __init__(self, session: Session, call: Call, facts: Snapshot, history: History) -> None:
         self.session, self.call, self.facts, self.history = session, call, facts, history
         self.policy = session.config.policy
-        self.looker: dict[str, Any] | None = None  # who looked for trouble before this check did
+        self.looker: Looker | None = None  # who looked for trouble before this check did
         self._names = {agent["agent"]: agent["name"] for agent in facts["agents"]}
-        self.agents: dict[str, dict[str, Any]] = {agent["agent"]: agent for agent in facts["agents"]}
+        self.agents = {agent["agent"]: agent for agent in facts["agents"]}
 
     @property
     def is_fleet(self) -> bool:
@@ -78,8 +95,14 @@ class Evidence:
     def fleet(self) -> list[str]:
         """The agents that worked here lately."""
         return sorted(
-            agent for agent in self.history.at_work if self.agents.get(agent, {}).get("kind", "agent") != "person"
+            agent
+            for agent in self.history.at_work
+            if agent not in self.agents or self.agents[agent]["kind"] != "person"
         )
+
+    def state(self, agent: str) -> str:
+        """The state of an agent; `unknown` without a record of it."""
+        return self.agents[agent]["state"] if agent in self.agents else "unknown"
 
     def name(self, agent: str) -> str:
         """The name of an agent."""
@@ -100,7 +123,7 @@ class Evidence:
 
     def alerts(self, *kinds: str) -> list[Finding]:
         """The alerts of these kinds that are not cleared, as findings."""
-        severe = {"error": HIGH, "warning": MEDIUM}
+        severe: dict[str, FindingSeverity] = {"error": HIGH, "warning": MEDIUM}
         found = []
         for alert in self.facts["alerts"]:
             if alert["kind"] in kinds:

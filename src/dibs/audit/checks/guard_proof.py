@@ -11,38 +11,46 @@ from dibs.machine import atomic_write, clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
+    from dibs.audit.answers import CheckView
     from dibs.client.session import Session
+
+    class Proof(TypedDict):
+        """The checks of the guards, and when they were made."""
+
+        wall: int  # ms
+        checks: list[CheckView]
+
 
 FILE = "proof"  # in .dibs/local/
 FRESH_MS = 60_000  # a proof of this very check
 MAX_BYTES = 256 * 1024
 
 
-def proven(session: Session) -> dict[str, Any] | None:
+def proven(session: Session) -> Proof | None:
     """The checks of the guards, made now or last; None if there were none yet."""
     checks = session.door.prove_guards(session)
     if checks is None:
         return _kept(session.place.local)
-    found = {"wall": clock.wall(), "checks": checks}
-    _keep(session.place.local, found)
-    return found
+    proof: Proof = {"wall": clock.wall(), "checks": checks}
+    _keep(session.place.local, proof)
+    return proof
 
 
-def _keep(local: str, found: dict[str, Any]) -> None:
+def _keep(local: str, proof: Proof) -> None:
     try:
-        atomic_write.replace(f"{local}/{FILE}", jsontext.encode(found))
+        atomic_write.replace(f"{local}/{FILE}", jsontext.encode(proof))
     except OSError:
         pass  # a sandbox: the next one keeps it
 
 
-def _kept(local: str) -> dict[str, Any] | None:
+def _kept(local: str) -> Proof | None:
     try:
         with open(f"{local}/{FILE}", encoding="utf-8") as file:
-            found = jsontext.decode(file.read(MAX_BYTES))
-        checks = found["checks"]
+            proof = jsontext.decode(file.read(MAX_BYTES))
+        checks = proof["checks"]
         shaped = all({"check", "ok", "message", "severity"} <= set(one) for one in checks)
-        return {"wall": int(found["wall"]), "checks": checks} if shaped else None
+        return {"wall": int(proof["wall"]), "checks": checks} if shaped else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

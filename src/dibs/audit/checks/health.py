@@ -25,11 +25,12 @@ from dibs.operations.alerts.work_causes import DEPLOY_FAULTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.audit.answers import FindingSeverity
+    from dibs.operations.oversight.snapshot import AgentFacts
 
 PROOF_AGE_MS = 86_400_000  # an older proof of the guards is no proof of today's settings
 SHORT = 12  # letters of a commit
-DEPLOY_SEVERITY = {
+DEPLOY_SEVERITY: dict[str, FindingSeverity] = {
     "unverified": HIGH, "interrupted": HIGH, "fenced": HIGH, "unchecked": MEDIUM, "unsynced": MEDIUM,
 }  # fmt: skip
 
@@ -123,7 +124,7 @@ def rules(look: Evidence) -> Line:
     return listed(found, f"Rules: {said}", {"version": digest, "told": told})
 
 
-def _code(agent: dict[str, Any]) -> str:
+def _code(agent: AgentFacts) -> str:
     return slug(agent["name"])
 
 
@@ -133,7 +134,7 @@ def agents(look: Evidence) -> Line:
     told = {alert["agent"] for alert in look.facts["alerts"] if alert["kind"] == "dead"}
     for claim in look.facts["claims"]:
         who = claim["agent"]
-        state = look.agents.get(who, {}).get("state", "")
+        state = look.state(who)
         if who not in told and (claim["gone"] or state in {"gone", "left"}):
             text = f"{look.name(who)} is gone and holds {few(claim['resources'])} until its deadline"
             remedy = f"dibs release {quoted(claim['resources'][0])} --force --why 'its agent is gone'"
@@ -258,8 +259,7 @@ def store(look: Evidence) -> Line:
     for text in local_details.warnings(look.session):
         plain = text.rstrip(".")
         if not any(plain in one or one in plain for one in known):
-            severity = HIGH if "stands in" in text else MEDIUM
-            found.append(Finding(plain, severity, code="warning", remedy="dibs doctor"))
+            found.append(Finding(plain, HIGH if "stands in" in text else MEDIUM, code="warning", remedy="dibs doctor"))
     return listed(found, f"Store: {kind}, {kept}", {"store": kind})
 
 

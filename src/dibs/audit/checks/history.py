@@ -13,10 +13,22 @@ from dibs.operations.core.call import lineage_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Callable, Iterator, Sequence
 
-    from dibs.audit.fold import ClaimSpan, Event, Resource, TaskSpan
+    from dibs.audit.fold import ClaimSpan, Resource, TaskSpan
+    from dibs.operations.agents.events import AgentForgotten, AgentKilled, AgentRevived, RulesAcknowledged
+    from dibs.operations.documents.events import StateSet
+    from dibs.operations.guards.events import (
+        CommitUnverified,
+        DeployFinished,
+        EditUnattributed,
+        EditViolated,
+        GuardDoubted,
+        PushUnverified,
+    )
+    from dibs.operations.messages.events import EventEmitted
+    from dibs.operations.tasks.events import TaskAdded, TaskMoved
+    from dibs.stores.seam import Json, LogEvent
 
 GOOD = "ok"
 TWICE_MS = 60_000  # a task of the same title within this time was sent twice
@@ -44,6 +56,16 @@ class Demand(Contention):
         self.events = [*self.events, seq][-MAX_KEPT:]
 
 
+class Channel:
+    """One kind of emitted event: how many there were lately, the last one, and the agents that emitted them."""
+
+    __slots__ = ("agents", "count", "last")
+
+    def __init__(self) -> None:
+        self.count = self.last = 0
+        self.agents: set[str] = set()
+
+
 class History(Listener):
     """Keeps what the checks look at."""
 
@@ -51,35 +73,36 @@ class History(Listener):
         self._since = since_wall
         self.map = Uses()
         self.at_work: set[str] = set()  # roots of families that claimed, worked or wrote lately
-        self.changes: dict[str, Event] = {}  # a change's id → its event
-        self.doubts: list[Event] = []
-        self.bypasses: list[Event] = []
-        self.deploys: dict[str, list[Event]] = {}  # target → what is unsure since the last good one
-        self.quarantined: dict[str, Event] = {}
-        self.failed: dict[str, Event] = {}  # task that failed for good → the event
+        self.changes: dict[str, LogEvent] = {}  # a change's id → its event
+        self.doubts: list[LogEvent] = []
+        self.bypasses: list[LogEvent] = []
+        self.deploys: dict[str, list[LogEvent]] = {}  # target → what is unsure since the last good one
+        self.quarantined: dict[str, LogEvent] = {}
+        self.failed: dict[str, LogEvent] = {}  # task that failed for good → the event
         self.failures: dict[str, list[int]] = {}  # agent → its failures in a row
-        self.killed: dict[str, Event] = {}
+        self.killed: dict[str, LogEvent] = {}
         self.told: dict[str, int] = {}  # agent → when it was last shown the rules
-        self.channels: dict[str, list[Any]] = {}  # kind of emitted event → how many lately, the last one, by whom
+        self.channels: dict[str, Channel] = {}  # by the kind of emitted event
         self.deadlocks: list[int] = []
         self.out_of_order = 0
         self.contention: dict[str, Demand] = {}
         self.retries: dict[str, list[TaskSpan]] = {}  # task without a key → its second and later attempts, lately
-        self.twice: list[tuple[Event, Event]] = []  # a task and the same one again
+        self.twice: list[tuple[LogEvent, LogEvent]] = []  # a task and the same one again
         self.writes = self.named_writes = 0  # lately: all that could have a request id, and what has one
         self._tasks: dict[str, bool] = {}  # task that is not finished → whether it has a key
         self._tried: dict[str, int] = {}
-        self._added: dict[tuple[str, str], Event] = {}
-        self._readers = {
+        self._added: dict[tuple[str, str], LogEvent] = {}
+        # the data has the type of its kind
+        self._readers: dict[str, Callable[[LogEvent, Json], None]] = {
             "edit.violated": self._changed, "edit.unattributed": self._changed, "guard.doubted": self._doubted,
             "commit.unverified": self._bypassed, "push.unverified": self._bypassed, "deploy.finished": self._deployed,
             "task.added": self._task_added, "task.moved": self._task_moved, "agent.killed": self._killed,
-            "agent.revived": self._revived, "agent.forgotten": self._forgotten, "rules.acknowledged": self._told,
+            "agent.revived": self._revived, "agent.forgotten": self._revived, "rules.acknowledged": self._told,
             "event.emitted": self._emitted, "state.set": self._wrote,
         }  # fmt: skip
         self.kinds = CLAIMS | WAITS | {"claim.refused", *self._readers}
 
-    def recall(self, event: Event) -> None:
+    def recall(self, event: LogEvent) -> None:
         """Add an event that left the store: what stays wrong until it is mended, however long ago it was.
 
         Of tasks only where they stopped: the present state of each is a record, which the event is looked up for.
@@ -91,7 +114,7 @@ class History(Listener):
             return
         self._readers[event["kind"]](event, event["data"])
 
-    def noted(self, event: Event) -> None:
+    def noted(self, event: LogEvent) -> None:
         """What is no claim, wait or attempt."""
         reader = self._readers.get(event["kind"])
         if reader is not None:
@@ -113,7 +136,7 @@ class History(Listener):
             for demand in self._demands(span.resources):
                 demand.asks += 1
 
-    def claim_refused(self, event: Event) -> None:
+    def claim_refused(self, event: LogEvent) -> None:
         """A refused claim."""
         self._works(event["agent"], event["wall"])
         code = event["data"].get("code")
@@ -143,26 +166,26 @@ class History(Listener):
             for demand in self._demands(span.resources):
                 demand.add_time(span)
 
-    def _demands(self, wanted: list[Resource]) -> Iterator[Demand]:
+    def _demands(self, wanted: Sequence[Resource]) -> Iterator[Demand]:
         for kind, text, *_ in wanted:
             if kind != "inode" and not is_task((kind, text)):
                 yield self.contention.setdefault(text or ".", Demand(kind))
 
     # --- guards
 
-    def _changed(self, event: Event, data: dict[str, Any]) -> None:
+    def _changed(self, event: LogEvent, data: EditViolated | EditUnattributed) -> None:
         self.changes[data["id"]] = event
         while len(self.changes) > MAX_KEPT:
             del self.changes[next(iter(self.changes))]
 
-    def _doubted(self, event: Event, _: dict[str, Any]) -> None:
+    def _doubted(self, event: LogEvent, _: GuardDoubted) -> None:
         if self._is_late(event["wall"]):
             self.doubts = [*self.doubts, event][-MAX_KEPT:]
 
-    def _bypassed(self, event: Event, _: dict[str, Any]) -> None:
+    def _bypassed(self, event: LogEvent, _: CommitUnverified | PushUnverified) -> None:
         self.bypasses = [*self.bypasses, event][-MAX_KEPT:]
 
-    def _deployed(self, event: Event, data: dict[str, Any]) -> None:
+    def _deployed(self, event: LogEvent, data: DeployFinished) -> None:
         self._works(event["agent"], event["wall"])
         target = event["subject"]
         if data.get("fenced") or data["result"] in {"unverified", "unchecked", "interrupted"}:
@@ -172,7 +195,7 @@ class History(Listener):
 
     # --- tasks
 
-    def _task_added(self, event: Event, data: dict[str, Any]) -> None:
+    def _task_added(self, event: LogEvent, data: TaskAdded) -> None:
         self._counted(event, data)
         has_key = bool(data.get("key") or data.get("request"))
         if data.get("imported"):
@@ -195,7 +218,7 @@ class History(Listener):
         if self._tried[span.id] > 1 and not self._tasks.get(span.id, True) and self._is_late(span.start_wall):
             self.retries.setdefault(span.id, []).append(span)
 
-    def _task_moved(self, event: Event, data: dict[str, Any]) -> None:
+    def _task_moved(self, event: LogEvent, data: TaskMoved) -> None:
         task, agent, to = event["subject"], event["agent"], data.get("to")
         if to == "executing":
             return
@@ -214,29 +237,28 @@ class History(Listener):
 
     # --- agents
 
-    def _killed(self, event: Event, _: dict[str, Any]) -> None:
+    def _killed(self, event: LogEvent, _: AgentKilled) -> None:
         self.killed[event["subject"]] = event
 
-    def _revived(self, event: Event, _: dict[str, Any]) -> None:
+    def _revived(self, event: LogEvent, _: AgentRevived | AgentForgotten) -> None:
         self.killed.pop(event["subject"], None)
 
-    _forgotten = _revived
-
-    def _told(self, event: Event, _: dict[str, Any]) -> None:
+    def _told(self, event: LogEvent, _: RulesAcknowledged) -> None:
         self.told[event["subject"]] = event["seq"]
 
-    def _emitted(self, event: Event, data: dict[str, Any]) -> None:
+    def _emitted(self, event: LogEvent, data: EventEmitted) -> None:
         self._counted(event, data)
         if self._is_late(event["wall"]):
-            one = self.channels.setdefault(event["subject"], [0, 0, set()])
-            one[0], one[1] = one[0] + 1, event["seq"]
-            one[2].add(event["agent"])
+            channel = self.channels.setdefault(event["subject"], Channel())
+            channel.count += 1
+            channel.last = event["seq"]
+            channel.agents.add(event["agent"])
 
-    def _wrote(self, event: Event, data: dict[str, Any]) -> None:
+    def _wrote(self, event: LogEvent, data: StateSet) -> None:
         self._works(event["agent"], event["wall"])
         self._counted(event, data)
 
-    def _counted(self, event: Event, data: dict[str, Any]) -> None:
+    def _counted(self, event: LogEvent, data: TaskAdded | EventEmitted | StateSet) -> None:
         if self._is_late(event["wall"]):
             self.writes += 1
             self.named_writes += bool(data.get("request") or data.get("key"))

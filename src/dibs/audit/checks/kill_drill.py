@@ -18,11 +18,11 @@ from dibs.operations.core.entry import perform
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.client.session import Session
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.declare import Operation
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 PROBE, PERSON = "dibs-check-probe", "dibs-check-person"
 RESOURCE = "dibs-check:probe"
@@ -54,7 +54,7 @@ def drill(session: Session, holders: Sequence[str]) -> tuple[dict[str, str], int
 
 
 def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict[str, bool | None]) -> None:
-    def act(who: str, operation: Operation, how: str = "", /, **fields: Any) -> Any:
+    def act(who: str, operation: Operation, how: str = "", /, **fields: object) -> Json:
         call = Call(session.config.policy, agent=who, identified_by=how)
         call.facts.update(facts)
         try:
@@ -81,5 +81,5 @@ def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict
     raise Given(wrong, voided)
 
 
-def _live(tx: Transaction, agent: str) -> list[Any]:
+def _live(tx: Transaction, agent: str) -> list[Claim]:
     return [claim for claim in claim_records.claims_of(tx, agent) if claim["until"] > tx.now]

@@ -12,6 +12,7 @@ STALE = ".agent/tools/check_stale.sh"  # brings the files and the record togethe
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.agent_folder.comparison import Compared
+    from dibs.audit.answers import FindingSeverity
 
 
 def runs(look: Evidence) -> Line:
@@ -51,7 +52,7 @@ def registry(look: Evidence) -> Line:
 def _differences(side: Compared) -> list[Finding]:
     from dibs.agent_folder import comparison
 
-    severe = {
+    severe: dict[str, tuple[FindingSeverity, str]] = {
         comparison.APART: (HIGH, f"{STALE}; dibs send {{}} 'stop, and look who has the task'"),
         comparison.ALONE: (HIGH, STALE),
         comparison.UNCLEAR: (MEDIUM, "remove the file that is not true"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
+    from dibs.operations.alerts.answers import Looker
 
 STAMP = "look"  # in .dibs/local/
 EVERY_MS = 2_000  # between two looks on one machine: a dead agent is found within 5 s by any process
@@ -130,7 +131,7 @@ def _stamp(local: str, how: str) -> None:
         pass  # a sandbox, a full disk: it looks again at its next step
 
 
-def last(local: str) -> dict[str, Any] | None:
+def last(local: str) -> Looker | None:
     """The last process of this machine that looked, and whether it looks again by itself. For `alerts` and `check`."""
     try:
         with open(f"{local}/{STAMP}", encoding="utf-8") as file:

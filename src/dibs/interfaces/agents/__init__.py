@@ -9,9 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dibs.interfaces.agents.adapter import Client, Dialect
+    from dibs.interfaces.agents.adapter import Client, Dialect, HookAnswer
 
 # The moments of an agent's life that a hook may report.
 BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED = (
@@ -41,7 +39,7 @@ def every() -> list[Client]:
     return [of(name) for name in NAMES]
 
 
-def claude_denial(event: str, reason: str) -> dict[str, Any]:
+def claude_denial(event: str, reason: str) -> HookAnswer:
     """A refusal in Claude Code's dialect, which others speak too. Only known fields: one too many is an "allow"."""
     return {
         "hookSpecificOutput": {
@@ -50,6 +48,6 @@ def claude_denial(event: str, reason: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def claude_context(event: str, text: str) -> dict[str, Any]:
+def claude_context(event: str, text: str) -> HookAnswer:
     """A text for the model, in Claude Code's dialect."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}

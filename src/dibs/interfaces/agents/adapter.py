@@ -12,7 +12,50 @@ from dibs.interfaces.agents import BEFORE, BOOT, END, dialect
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from typing import Any, ClassVar, Protocol
+    from typing import Any, ClassVar, Protocol, TypedDict
+
+    class HookHandler(TypedDict, total=False):
+        """A command of dibs in a client's settings, with the fields that this client reads."""
+
+        type: str
+        command: str
+        name: str  # for Gemini
+        bash: str  # the command, for Copilot
+        timeout: int  # seconds
+        timeoutSec: int  # the same, for Copilot
+        onFailure: str  # what a hook that fails does to its call, for Claude Code
+        failClosed: bool  # the same, for Cursor
+
+    class HookEntry(HookHandler, total=False):
+        """The entry of one event: a handler, or a group of them with the tools that it is for."""
+
+        matcher: str
+        hooks: list[HookHandler]
+
+    class HookOutput(TypedDict, total=False):
+        """The part of an answer in Claude Code's dialect that is about its event."""
+
+        hookEventName: str
+        permissionDecision: str
+        permissionDecisionReason: str
+        additionalContext: str  # for the model
+
+    class HookAnswer(TypedDict, total=False):
+        """What a client reads from its hook: a refusal or a text for the model, in the fields of its own dialect."""
+
+        hookSpecificOutput: HookOutput  # Claude Code, Codex, Gemini
+        systemMessage: str  # the same, for the person
+        permissionDecision: str  # Copilot
+        permissionDecisionReason: str
+        additionalContext: str
+        permission: str  # Cursor
+        user_message: str
+        agent_message: str
+        additional_context: str
+        decision: str  # Gemini
+        reason: str
+        deny: str  # dibs' own plugin for OpenCode
+        context: str
 
     class Dialect(Protocol):
         """A client's hook.py."""
@@ -45,10 +88,10 @@ if TYPE_CHECKING:
         def NAMELESS(self) -> Sequence[tuple[str, str]]:  # noqa: N802
             """A field of a tool's input → the tool, the first that fits, for payloads that name none; () if all do."""
 
-        def deny(self, event: str, reason: str) -> dict[str, Any]:
+        def deny(self, event: str, reason: str) -> HookAnswer:
             """A refusal in its own dialect."""
 
-        def context(self, event: str, text: str) -> dict[str, Any]:
+        def context(self, event: str, text: str) -> HookAnswer:
             """Something that the model should know."""
 
 
@@ -90,7 +133,7 @@ class Client:
     imports_pages: ClassVar[bool] = False  # does `@AGENTS.md` in its first page import that one?
     note: ClassVar[str] = ""  # what init says about running `dibs` without asking
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, HookEntry]:
         """The entry of each event in its settings."""
         raise NotImplementedError
 
@@ -135,7 +178,7 @@ class Client:
 
     mcp_file: ClassVar[str] = ""  # where a project lists them, from the repository's top; "" if it cannot
 
-    def mcp_entry(self) -> dict[str, Any]:
+    def mcp_entry(self) -> dict[str, object]:
         """The entry that starts `dibs mcp`."""
         from dibs.interfaces.install.mcp_entries import COMMAND
 
@@ -159,7 +202,7 @@ class Client:
 
         return mcp_entries.command(text, path)
 
-    def start_notice(self, text: str) -> dict[str, Any] | None:
+    def start_notice(self, text: str) -> HookAnswer | None:
         """What a session's start shows if dibs is not installed; None for a client that would show nothing."""
         return {"systemMessage": text, **self.hook.context(self.event_of(BOOT), text)}
 
@@ -185,14 +228,14 @@ class Client:
         del tree
         return ""
 
-    def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
+    def probe(self, session: str, folder: str, path: str) -> dict[str, object]:
         """Its payload before a session writes to a path in a folder."""
         return {
             "session_id": session, "transcript_path": "", "cwd": folder, "hook_event_name": self.event_of(BEFORE),
             "tool_name": self.writer, "tool_input": {"file_path": f"{folder}/{path}", "content": "x\n"},
         }  # fmt: skip
 
-    def denies(self, answer: Any) -> bool:
+    def denies(self, answer: HookAnswer) -> bool:
         """Would it take this answer for a refusal? May raise LookupError or TypeError for a no."""
         return bool(answer["hookSpecificOutput"]["permissionDecision"] == "deny")
 
@@ -207,7 +250,7 @@ class Client:
         """The event of its settings for a moment."""
         return next(event for event in self.entries() if self.hook.EVENTS[event] == moment)
 
-    def handler(self, event: str, timeout: int | None = None) -> dict[str, Any]:
+    def handler(self, event: str, timeout: int | None = None) -> HookHandler:
         """The usual form of a handler in its settings."""
         from dibs.interfaces.install.hook_command import command
 

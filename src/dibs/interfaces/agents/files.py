@@ -28,7 +28,7 @@ def upward(folder: str) -> Iterator[str]:
         folder = parent
 
 
-def json_object(path: str) -> dict[str, Any]:
+def json_object(path: str) -> dict[str, object]:
     """A JSON file, with comments or without."""
     from dibs.interfaces.install import jsonc
 
@@ -40,7 +40,7 @@ def json_object(path: str) -> dict[str, Any]:
     return known if isinstance(known, dict) else {}
 
 
-def toml_table(path: str) -> dict[str, Any]:
+def toml_table(path: str) -> dict[str, object]:
     """A TOML file."""
     import tomllib
 
@@ -51,6 +51,6 @@ def toml_table(path: str) -> dict[str, Any]:
         return {}
 
 
-def listed(value: Any) -> list[Any]:
+def listed(value: object) -> list[Any]:
     """A list, or an empty one."""
     return value if isinstance(value, list) else []

@@ -15,9 +15,8 @@ from dibs.interfaces.agents import BEFORE, BOOT, of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
-    from dibs.interfaces.agents.adapter import Client
+    from dibs.interfaces.agents.adapter import Client, HookAnswer
 
 HERE = os.path.dirname(__file__)
 TEXT = '''"""The clients, and what every call must know of all of them. Made by `make generate` from their folders."""
@@ -88,7 +87,7 @@ def _events(clients: Sequence[Client], moment: str) -> list[str]:
     return sorted({event for client in clients for event, meant in client.hook.EVENTS.items() if meant == moment})
 
 
-def _cases(said: Iterable[tuple[str, dict[str, Any] | None]]) -> str:
+def _cases(said: Iterable[tuple[str, HookAnswer | None]]) -> str:
     """The lines of a `case` on a client's name that print its JSON; `%s` in it stands for the text."""
     from dibs import jsontext
 

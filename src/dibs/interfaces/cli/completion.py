@@ -129,7 +129,7 @@ def _values(command: Command, field: Field, common: dict[str, str]) -> Found:
     return [] if source is None or (field.name == "after" and command.group != "tasks") else source(common)
 
 
-def _ask(operation: str, common: dict[str, str], **fields: Any) -> dict[str, Any]:
+def _ask(operation: str, common: dict[str, str], **fields: object) -> dict[str, list[Any]]:
     """The answer of a reading operation; nothing where there is no workspace or its store does not answer."""
     import os
 
@@ -138,10 +138,11 @@ def _ask(operation: str, common: dict[str, str], **fields: Any) -> dict[str, Any
     try:
         given = common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
         session = Session(os.getcwd(), given, timeout=1.0, short_lived=True, missing="leave")
-        found: dict[str, Any] = session.run(session.operation(operation), session.identify(common.get("as")), fields)
+        call = session.identify(common.get("as"))
+        answer: dict[str, list[Any]] = session.run(session.operation(operation), call, fields)
     except DibsError:
         return {}
-    return found
+    return answer
 
 
 def _agents(common: dict[str, str]) -> Found:

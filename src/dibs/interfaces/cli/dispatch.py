@@ -15,9 +15,11 @@ from dibs.operations.core import index as operations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the same functions, with types
-    from typing import Any
+    from collections.abc import Mapping
 
-    from dibs.interfaces.session_hooks import CommandDoor
+    from dibs.client.session import Session
+    from dibs.interfaces.session_doors import CommandDoor
+    from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
 else:
     import _signal  # `signal` itself imports enum
@@ -27,7 +29,7 @@ else:
 OWN = f"{__file__.rpartition('/')[0]}/commands/"
 
 # Kept until the process ends: closing the last connection would fold the WAL and sync twice more, for no use.
-_open_sessions: list[Any] = []
+_open_sessions: list[Session] = []
 
 
 def run(arguments: list[str]) -> int:
@@ -94,7 +96,7 @@ def _help(name: str, *, as_json: bool = False) -> int:
 
 def read(
     operation: Operation, words: parse.Words, door: type[CommandDoor] | None = None
-) -> tuple[Any, Any, dict[str, Any]]:
+) -> tuple[Session, Call, dict[str, object]]:
     """The session, the caller and the field values that the arguments of an operation's command name."""
     session = open_session(words, door=door)
     known = operation.by_name
@@ -115,14 +117,16 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
     return finish(operation, ask(operation, session, call, values, words), words)
 
 
-def finish(operation: Operation, result: dict[str, Any], words: parse.Words) -> int:
+def finish(operation: Operation, result: Mapping[str, object], words: parse.Words) -> int:
     """Print an operation's answer; returns the exit code, 1 where the declaration says that the answer refuses."""
     code = NO if operation.refuses and result.get(operation.refuses) else YES
     answer(operation.name, result, as_json=words.json, ok=code == YES)
     return code
 
 
-def _withdrawing(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
+def _withdrawing(
+    operation: Operation, session: Session, call: Call, values: dict[str, object], words: parse.Words
+) -> int:
     """Run an operation that leaves nothing behind unless it is answered: no place in a queue, no unknown claim."""
     _exit_on_signals(session)
     try:
@@ -142,25 +146,28 @@ def _ignore_signals() -> None:
         _signal.signal(number, _signal.SIG_IGN)
 
 
-def ask(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> Any:
+def ask(
+    operation: Operation, session: Session, call: Call, values: dict[str, object], words: parse.Words
+) -> Mapping[str, object]:
     """The answer of an operation. While it waits, a person sees the holder."""
-    if not values.get("wait"):
-        if operation.around:
-            gc.enable()
-        return session.answer(operation, call, values)
-    gc.enable()
-    if words.json:
-        return session.answer(operation, call, values)
+    waits = bool(values.get("wait"))
+    if waits or operation.around:
+        gc.enable()
+    answer: Mapping[str, object]
+    if not waits or words.json:
+        answer = session.answer(operation, call, values)
+        return answer
     from dibs.interfaces.cli import waiting
 
     shown = waiting.choose()
     try:
-        return session.answer(operation, call, values, shown.update)
+        answer = session.answer(operation, call, values, shown.update)
     finally:
         shown.close()
+    return answer
 
 
-def _exit_on_signals(session: Any) -> None:
+def _exit_on_signals(session: Session) -> None:
     """Turn SIGTERM into SystemExit: a wait leaves its queue first, then the exit code names the signal.
 
     The session keeps what the handler of SIGTERM or SIGINT raises: Python drops it where the handler runs within a
@@ -176,10 +183,10 @@ def _exit_on_signals(session: Any) -> None:
         _signal.signal(_signal.SIGINT, leave)
 
 
-def open_session(words: parse.Words, *, timeout: float | None = None, door: type[CommandDoor] | None = None) -> Any:
+def open_session(words: parse.Words, *, timeout: float | None = None, door: type[CommandDoor] | None = None) -> Session:
     """The workspace that the common options and the environment name. `door` is a command's own."""
     from dibs.client.session import Session
-    from dibs.interfaces import session_hooks
+    from dibs.interfaces import session_doors
 
     given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
     wanted = words.common.get("timeout") or os.environ.get("DIBS_TIMEOUT")
@@ -187,19 +194,19 @@ def open_session(words: parse.Words, *, timeout: float | None = None, door: type
         from dibs.machine import durations
 
         timeout = durations.parse(wanted, "timeout") / 1000
-    made = (door or session_hooks.CommandDoor)(quiet=words.json)
+    made = (door or session_doors.CommandDoor)(quiet=words.json)
     session = Session(os.getcwd(), given, timeout=timeout, short_lived=True, door=made)
     if os.path.exists(f"{session.place.local}/serve.json") and not session.is_far:
         from dibs.client.server_link import SocketLink
 
         session.link = SocketLink(session.place.local)
     if session.config.problem:
-        session_hooks.tell(session.config.problem)
+        session_doors.tell(session.config.problem)
     _open_sessions.append(session)
     return session
 
 
-def answer(command: str, result: dict[str, Any], *, as_json: bool, ok: bool = True) -> None:
+def answer(command: str, result: Mapping[str, object], *, as_json: bool, ok: bool = True) -> None:
     """Print an answer. `ok` says the same as the exit code: yes, or no."""
     if as_json:
         sys.stdout.write(jsontext.encode({"ok": ok, **result}) + "\n")

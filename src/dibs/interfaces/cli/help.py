@@ -11,8 +11,6 @@ from dibs.operations.core import declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.operations.core.declare import Field
 
 # The groups that commands and operations declare, in the order of the help, with their titles.
@@ -107,7 +105,7 @@ def _described(name: str) -> dict[str, str]:
     return {"command": name, "group": command.group, "help": command.help, "usage": usage}
 
 
-def _print_json(**found: Any) -> int:
+def _print_json(**found: object) -> int:
     from dibs import jsontext
 
     sys.stdout.write(jsontext.encode({"ok": True, **found}) + "\n")

@@ -12,7 +12,10 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any, Self, TextIO
+    from typing import Self, TextIO
+
+    from rich.console import Console, Group
+    from rich.table import Table as RichTable
 
 GAP = 2  # columns between two columns of a table
 READABLE, SHORT = 12, 6  # columns that a free text keeps, and that any other cell keeps, on a narrow terminal
@@ -202,7 +205,7 @@ def _rich(table: Table) -> list[str]:
     return [line.rstrip() for line in shown.get().splitlines()]
 
 
-def console_for(stream: TextIO, *, live: bool = False) -> Any:
+def console_for(stream: TextIO, *, live: bool = False) -> Console:
     """Rich's console for this stream, with our choice of colours and no markup, emoji codes or highlighting."""
     from rich.console import Console
 
@@ -213,7 +216,7 @@ def console_for(stream: TextIO, *, live: bool = False) -> Any:
     )  # fmt: skip
 
 
-def rich_table(table: Table) -> Any:
+def rich_table(table: Table) -> RichTable:
     """The table as rich draws it. Cells are plain text: nothing in them is markup."""
     from rich.table import Table as Drawn
     from rich.text import Text
@@ -254,7 +257,7 @@ def _state_style(title: str, cell: str) -> str:
     return _STATES.get(cell.partition(" ")[0], "") if title in {"STATE", "HEALTH", "RULES"} else ""
 
 
-def drawing(items: Iterable[str | Table]) -> Any:
+def drawing(items: Iterable[str | Table]) -> Group:
     """Lines and tables as one object that rich can redraw."""
     from rich.console import Group
     from rich.text import Text

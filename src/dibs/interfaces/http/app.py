@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
     from starlette.routing import BaseRoute
 
+    from dibs.audit.answers import EventView
     from dibs.interfaces.http.replies import App, Receive, Scope, Send
     from dibs.server.host import Host
+    from dibs.stores.seam import LogEvent
 
 WORKERS = 16  # threads for requests: the store serialises them, and one waits for the disk while others compute
 
@@ -95,7 +97,7 @@ class Application:
         """Routes of another part of the server. They are guarded like all."""
         self._routes[-1:-1] = routes
 
-    def _gets(self) -> dict[str, Any]:
+    def _gets(self) -> dict[str, App]:
         return {
             "/healthz": self._health,
             "/readyz": self._ready,
@@ -125,7 +127,7 @@ class Application:
         for end in self.at_stop:
             end()
 
-    def _heard(self, event: dict[str, Any]) -> None:
+    def _heard(self, event: LogEvent | EventView) -> None:
         metrics.counted(self.figures, event)
         self.events.heard(event)
 

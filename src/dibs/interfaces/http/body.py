@@ -15,8 +15,6 @@ from dibs.interfaces.http.replies import Refusal, caller_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.http.replies import Receive
 
 READ_TIMEOUT_S = 10.0  # for the whole body: a caller that sends a byte a second is not served
@@ -61,7 +59,7 @@ def _too_large(limit: int) -> Refusal:
     return Refusal(TOO_LARGE, Invalid(f"body: at most {limit} bytes", field="body"))
 
 
-def parse(body: bytes) -> dict[str, Any]:
+def parse(body: bytes) -> dict[str, object]:
     """The object that the body is."""
     try:
         value = DECODER.decode(body.decode())
@@ -93,7 +91,7 @@ def _finite(text: str) -> float:
 DECODER = json.JSONDecoder(parse_constant=no_constant, parse_float=_finite, object_pairs_hook=no_repeated_names)
 
 
-def _check_depth(value: Any) -> None:
+def _check_depth(value: object) -> None:
     """Refuse what is nested deeper than anything that dibs keeps, before anything walks through it."""
     level = [value]
     for _ in range(MAX_DEPTH):

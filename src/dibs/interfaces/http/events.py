@@ -20,12 +20,13 @@ from dibs.server import feed as feeds
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-    from typing import Any
 
+    from dibs.audit.answers import EventView
     from dibs.interfaces.http.replies import Receive, Scope, Send
     from dibs.server.feed import Feed
     from dibs.server.host import Host
     from dibs.server.identity import Identity
+    from dibs.stores.seam import LogEvent
 
 BATCH_S = 0.05  # between two pieces for one caller: each wakes the loop once, however many events it has
 HEARTBEAT_S = 15.0  # proxies close a connection on which nothing comes for a minute
@@ -51,7 +52,7 @@ class Events:
         """How many listen now."""
         return self._slots.taken
 
-    def heard(self, event: dict[str, Any]) -> None:
+    def heard(self, event: LogEvent | EventView) -> None:
         """From the feed's thread: an event. What a credential no longer allows ends at once."""
         if event["kind"] == "token.revoked" and self._loop is not None:
             try:

@@ -20,8 +20,6 @@ from dibs.server.remote_endpoint import RemoteEndpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from starlette.routing import BaseRoute
 
     from dibs.interfaces.http.app import Application
@@ -48,7 +46,7 @@ class LinkRoutes:
         if method != wanted:
             why = Invalid(f"{path}: {wanted} alone", field="method")
             raise Refusal(NOT_ALLOWED, why, [(b"allow", wanted.encode())])
-        given: dict[str, Any]
+        given: dict[str, object]
         if method == "POST":
             headers = scope["headers_by_name"]
             check_type(headers)
@@ -63,7 +61,7 @@ class LinkRoutes:
         await reply(send, 200, jsontext.encode(found).encode())
 
 
-def _words(query: bytes) -> dict[str, Any]:
+def _words(query: bytes) -> dict[str, object]:
     try:
         return dict(parse_qsl(query.decode("ascii"), max_num_fields=MAX_WORDS))
     except ValueError:

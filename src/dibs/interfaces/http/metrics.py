@@ -18,13 +18,13 @@ from dibs.operations.core.event_kinds import KINDS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from prometheus_client.metrics_core import Metric
 
+    from dibs.audit.answers import EventView
     from dibs.server.figures import Figures
     from dibs.server.host import Host
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import LogEvent, Transaction
 
 FRESH_MS = 5_000
 MAX_COUNTED = 5_000  # of tasks in one state, or agents; more count as this many
@@ -47,7 +47,7 @@ HISTOGRAMS = {
 }
 
 
-def counted(figures: Figures, event: dict[str, Any]) -> None:
+def counted(figures: Figures, event: LogEvent | EventView) -> None:
     """Count one event of the log."""
     kind, data = event["kind"], event["data"]
     figures.count("events", kind if kind in KINDS else "unknown")
@@ -74,8 +74,8 @@ class Metrics:
         self._agents = 0
         self._alerts: dict[str, int] = {}
         self._others: list[tuple[str, str, Callable[[], float]]] = []
-        self.add("dibs_decisions", "Decisions that went through the desk.", lambda: host.desk.requests)
-        self.add("dibs_commits", "Commits that these decisions shared.", lambda: host.desk.groups)
+        self.add("dibs_decisions", "Decisions that went through the group commit.", lambda: host.group.requests)
+        self.add("dibs_commits", "Commits that these decisions shared.", lambda: host.group.groups)
 
     def add(self, name: str, what: str, read: Callable[[], float]) -> None:
         """A counter of another part of the server, read when it is asked for."""

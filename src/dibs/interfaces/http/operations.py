@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dibs.server.identity import Identity
     from dibs.server.requests import Requests, SingleDecision
 
-    Found = dict[str, Any] | None
+    Found = dict[str, object] | None
 
 PREFIX = "/v1/"
 BAD, NOT_ALLOWED, WRONG_TYPE = 400, 405, 415
@@ -82,8 +82,8 @@ class Operations:
         await reply(send, 200, jsontext.encode(found).encode())
 
     async def _run(
-        self, identity: Identity, name: str, given: dict[str, Any], agent: str, request: str, receive: Receive
-    ) -> dict[str, Any]:
+        self, identity: Identity, name: str, given: dict[str, object], agent: str, request: str, receive: Receive
+    ) -> dict[str, object]:
         loop = asyncio.get_running_loop()
         single = self._requests.begin(identity, name, given, agent=agent, request=request)
         if single is not None:
@@ -106,25 +106,25 @@ class Operations:
             raise ending()
         return found
 
-    async def _decided(self, single: SingleDecision) -> dict[str, Any]:
-        """One decision, in the desk's next group, which this loop may run itself; no thread waits."""
+    async def _decided(self, single: SingleDecision) -> dict[str, object]:
+        """One decision, in the next group, which this loop may run itself; no thread waits."""
         loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[tuple[Any, Exception | None]] = loop.create_future()
+        outcome: asyncio.Future[tuple[object, Exception | None]] = loop.create_future()
 
-        def done(value: Any, error: Exception | None) -> None:
+        def done(value: object, error: Exception | None) -> None:
             if not outcome.done():
                 outcome.set_result((value, error))
 
         began = perf_counter()
-        self._requests.host.desk.submit(single.decide, done, loop.call_soon_threadsafe, loop.call_soon)
+        self._requests.host.group.submit(single.decide, done, loop.call_soon_threadsafe, loop.call_soon)
         value, error = await outcome
         self._figures.observe("store_seconds", perf_counter() - began, "run")
         answer = single.end(value, error)
         return await loop.run_in_executor(self._pool, single.complete, value, error) if answer is None else answer
 
     def _wait(
-        self, identity: Identity, name: str, given: dict[str, Any], agent: str, request: str, caller: Caller
-    ) -> dict[str, Any] | None:
+        self, identity: Identity, name: str, given: dict[str, object], agent: str, request: str, caller: Caller
+    ) -> dict[str, object] | None:
         try:
             return self._requests.answer(identity, name, given, agent=agent, request=request, caller=caller)
         except Gone:  # no future carries what is no Exception
@@ -168,7 +168,7 @@ def check_type(headers: dict[bytes, bytes]) -> None:
         raise Refusal(BAD, Invalid("Transfer-Encoding: chunked, or none", field="Transfer-Encoding"))
 
 
-def _text(given: dict[str, Any], name: str) -> str:
+def _text(given: dict[str, object], name: str) -> str:
     """One of the words that every call may say besides its operation's fields."""
     value = given.pop(name, "")
     if not isinstance(value, str):

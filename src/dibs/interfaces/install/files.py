@@ -16,7 +16,22 @@ from dibs.errors import Invalid, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
+
+    class StoredFile(TypedDict, total=False):
+        """A file in the record: a link's target, or its content and mode."""
+
+        link: str
+        data: str  # in base64
+        mode: int
+
+    class FileRecord(TypedDict):
+        """What the record knows of a file that dibs has written to."""
+
+        original: StoredFile | None  # before dibs; None if there was none
+        exact: bool  # nobody else has changed it since: the original can be put back
+        wrote: str | None  # the digest of what dibs wrote last; None if it removed the file
+
 
 RECORD_VERSION = 1  # of the record
 RECORD_NAME = "installed.json"  # in .dibs/local/
@@ -42,14 +57,14 @@ class FileState:
         """Tells this content from any other."""
         return hashlib.sha256(os.fsencode(f"link {self.link}") if self.link else b"file " + self.data).hexdigest()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> StoredFile:
         """For the record."""
         if self.link:
             return {"link": self.link}
         return {"data": base64.b64encode(self.data).decode(), "mode": self.mode}
 
     @classmethod
-    def from_json(cls, known: dict[str, Any] | None) -> FileState | None:
+    def from_json(cls, known: StoredFile | None) -> FileState | None:
         """From the record."""
         if known is None:
             return None
@@ -182,7 +197,7 @@ class Record:
     def __init__(self, root: str, local: str, shared: str) -> None:
         self.root = root
         self.paths = list(dict.fromkeys([os.path.join(local, RECORD_NAME), os.path.join(shared, RECORD_NAME)]))
-        self.files: dict[str, dict[str, Any]] = {}
+        self.files: dict[str, FileRecord] = {}
         self.folders: list[str] = []
         for path in self.paths:
             try:
@@ -205,7 +220,7 @@ class Record:
         known = self.files.get(name)
         before = None if change.before is None else change.before.as_json()
         if known is None:
-            known = self.files[name] = {"original": before, "exact": True}
+            known = self.files[name] = {"original": before, "exact": True, "wrote": None}
         elif before != known["original"] and (change.before is None or change.before.digest() != known["wrote"]):
             known["exact"] = False  # it was changed meanwhile: the old bytes cannot be restored, only our lines removed
         known["wrote"] = None if change.after is None else change.after.digest()

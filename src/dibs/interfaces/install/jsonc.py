@@ -12,7 +12,9 @@ from dibs.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import NoReturn
+
+TYPE_CHECKING = False
 
 MAX_DEPTH = 100  # settings are a few levels deep; more is an accident
 SPACE = " \t\r\n"
@@ -27,7 +29,7 @@ class Node:
         self.kind = kind  # "object", "array", or "scalar"
         self.start = start
         self.end = start
-        self.value: Any = None  # of a scalar
+        self.value: str | float | bool | None = None  # of a scalar
         self.items: list[Node] = []
         self.keys: list[tuple[str, int]] = []  # of an object: each key and where it starts
 
@@ -39,13 +41,17 @@ class Node:
                 found = item
         return found
 
-    def plain(self) -> Any:
+    def plain(self) -> object:
         """The value, without positions."""
         if self.kind == "object":
-            return {name: item.plain() for (name, _), item in zip(self.keys, self.items, strict=True)}
+            return self.members()
         if self.kind == "array":
             return [item.plain() for item in self.items]
         return self.value
+
+    def members(self) -> dict[str, object]:
+        """The values of an object by their names, without positions."""
+        return {name: item.plain() for (name, _), item in zip(self.keys, self.items, strict=True)}
 
     def begins(self, place: int) -> int:
         """Where the item at this place starts, its key included."""
@@ -139,14 +145,14 @@ class _Reader:
         return node
 
 
-def _no_constant(name: str) -> Any:
+def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
 # --- insertions and removals
 
 
-def insert(text: str, node: Node, value: Any, key: str | None = None) -> str:
+def insert(text: str, node: Node, value: object, key: str | None = None) -> str:
     """The text with a new last item in an object (then with its key) or array."""
     close = node.end - 1
     if not node.items:
@@ -186,7 +192,7 @@ def remove(text: str, node: Node, place: int) -> str:
     return text[: dropped - 1] + text[dropped:before] + text[item.end :]
 
 
-def replace(text: str, node: Node, value: Any) -> str:
+def replace(text: str, node: Node, value: object) -> str:
     """The text with another value in the place of one."""
     line = text[text.rfind("\n", 0, node.start) + 1 : node.start]
     lead = line[: len(line) - len(line.lstrip(" \t"))]
@@ -208,12 +214,12 @@ def unit(text: str) -> str:
     return "  "
 
 
-def dump(value: Any) -> str:
+def dump(value: object) -> str:
     """A new document."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def _fill(text: str, node: Node, value: Any, key: str | None) -> str:
+def _fill(text: str, node: Node, value: object, key: str | None) -> str:
     """Insert the first item of a container that may hold comments."""
     close = node.end - 1
     lead = _line_lead(text, node.start)
@@ -242,7 +248,7 @@ def _line_lead(text: str, place: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _item(value: Any, key: str | None, step: str | None, lead: str, end: str) -> str:
+def _item(value: object, key: str | None, step: str | None, lead: str, end: str) -> str:
     """A value as text, with its key if it has one; in one line without a `step`."""
     if step is None:
         text = json.dumps(value, ensure_ascii=False)

@@ -13,7 +13,6 @@ from dibs.interfaces.install import jsonc
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
 NAME = "dibs"
 KEY = "mcpServers"
@@ -35,10 +34,10 @@ def is_offered() -> bool:
 
 def merged(
     text: str | None,
-    entry: dict[str, Any],
+    entry: dict[str, object],
     path: str,
     keys: tuple[str, ...] = (KEY,),
-    start: Mapping[str, Any] | None = None,
+    start: Mapping[str, object] | None = None,
 ) -> str | None:
     """The text with our entry below `keys`; None if a server of that name is not ours. A new one has `start`."""
     if text is None or not text.strip("\ufeff" + jsonc.SPACE):
@@ -59,13 +58,15 @@ def merged(
     return jsonc.replace(text, known, entry) if command_of(known.plain()) else None
 
 
-def _nested(keys: tuple[str, ...], inner: dict[str, Any]) -> dict[str, Any]:
+def _nested(keys: tuple[str, ...], inner: dict[str, object]) -> dict[str, object]:
     for key in reversed(keys):
         inner = {key: inner}
     return inner
 
 
-def cleaned(text: str, path: str, keys: tuple[str, ...] = (KEY,), start: Mapping[str, Any] | None = None) -> str | None:
+def cleaned(
+    text: str, path: str, keys: tuple[str, ...] = (KEY,), start: Mapping[str, object] | None = None
+) -> str | None:
     """The text without our entry, and without the objects that become empty; None if nothing but `start` is left."""
     above = [jsonc.document(text, path)]
     for key in keys:
@@ -88,19 +89,18 @@ def cleaned(text: str, path: str, keys: tuple[str, ...] = (KEY,), start: Mapping
 
 def command(text: str, path: str, keys: tuple[str, ...] = (KEY,)) -> list[str]:
     """Our command in the text, for doctor; [] if it has none of ours."""
-    servers: Any = plain(text, path)
+    servers: object = plain(text, path)
     for key in keys:
         servers = servers.get(key) if isinstance(servers, dict) else None
     return command_of(servers.get(NAME)) if isinstance(servers, dict) else []
 
 
-def plain(text: str, path: str) -> dict[str, Any]:
+def plain(text: str, path: str) -> dict[str, object]:
     """The document as plain values."""
-    found: dict[str, Any] = jsonc.document(text, path).plain()
-    return found
+    return jsonc.document(text, path).members()
 
 
-def command_of(entry: Any) -> list[str]:
+def command_of(entry: object) -> list[str]:
     """The command of an entry, if it is ours."""
     if not isinstance(entry, dict):
         return []
@@ -167,7 +167,7 @@ def _is_toml(text: str) -> bool:
     return True
 
 
-def _table(text: str, table: str, path: str) -> Any:
+def _table(text: str, table: str, path: str) -> object:
     import tomllib
 
     try:

@@ -13,6 +13,7 @@ from dibs.interfaces.mcp.absent import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 PROBE_TIMEOUT_S = 30.0  # the SDK's import takes a second, several on a busy machine; clients wait ten or more
@@ -46,7 +47,7 @@ def attempt(command: list[str], tree: str) -> tuple[int, str]:
     return 0, str(why)
 
 
-def _talk(started: subprocess.Popen[str], asked: tuple[dict[str, Any], ...]) -> tuple[dict[int, Any], str]:
+def _talk(started: subprocess.Popen[str], asked: tuple[Mapping[str, object], ...]) -> tuple[dict[int, Any], str]:
     """The results by the requests' numbers, and what it wrote to stderr. One answer at a time, as a client reads."""
     import threading
 

@@ -21,7 +21,7 @@ from dibs.workspace import location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from typing import Self
 
     from dibs.interfaces.agents.adapter import Client
 
@@ -105,7 +105,7 @@ def attempt(client: str, command: str, tree: str, scratch: str) -> str:
     return "" if code == REFUSED else "a harmless call of a killed agent was let through"
 
 
-def _harmless(adapter: Client, scratch: str) -> dict[str, Any]:
+def _harmless(adapter: Client, scratch: str) -> dict[str, object]:
     """The payload of a killed agent's call of a tool that writes nothing."""
     sent = adapter.probe(KILLED, scratch, FREE)
     tool = "toolName" if "toolName" in sent else "tool_name"
@@ -120,7 +120,7 @@ def _denies(adapter: Client, out: str) -> bool:
 
 
 def _run(
-    adapter: Client, command: str, tree: str, scratch: str, sent: dict[str, Any]
+    adapter: Client, command: str, tree: str, scratch: str, sent: dict[str, object]
 ) -> tuple[int | None, str, str]:  # fmt: skip
     """Run a settings' command as its client would before a call; its exit code (None: timeout) and its output."""
     import subprocess

@@ -16,8 +16,7 @@ from dibs.workspace import location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.operations.claims.answers import BlockerView, ClaimView
     from dibs.workspace.location import Place
 
 REFS = "refs/dibs/"  # contents that were kept for `dibs restore`
@@ -52,17 +51,22 @@ def allow(place: Place, caller: str | None, *, yes: bool) -> None:
         raise Held(message, blockers=_shown(blockers))
 
 
-def _shown(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _shown(claims: list[ClaimView]) -> list[BlockerView]:
     """The claims in the way, as every refusal shows them: one entry for each resource."""
-    kept = ("agent", "name", "mode", "since", "left", "reason")
-    return [
-        {"resource": text, "until": claim["expires_at"], **{key: claim[key] for key in kept if key in claim}}
-        for claim in claims
-        for text in claim["resources"]
-    ]
+    blockers: list[BlockerView] = []
+    for claim in claims:
+        for resource in claim["resources"]:
+            blocker: BlockerView = {
+                "resource": resource, "until": claim["expires_at"], "agent": claim["agent"], "mode": claim["mode"],
+                "since": claim["since"], "left": claim["left"], "reason": claim["reason"],
+            }  # fmt: skip
+            if "name" in claim:
+                blocker["name"] = claim["name"]
+            blockers.append(blocker)
+    return blockers
 
 
-def _held(place: Place, caller: str | None) -> list[dict[str, Any]]:
+def _held(place: Place, caller: str | None) -> list[ClaimView]:
     from dibs.client.session import Session
 
     try:

@@ -14,7 +14,8 @@ from dibs.interfaces.install.hook_command import MARK
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+
+    from dibs.interfaces.agents.adapter import HookEntry
 
 # --- merge and removal
 
@@ -35,7 +36,7 @@ def merged(text: str | None, client: str, path: str, *, mcp: bool = False) -> st
     return adapter.merged(text, mcp=mcp)
 
 
-def _one(text: str, event: str, entry: dict[str, Any], path: str) -> str:
+def _one(text: str, event: str, entry: HookEntry, path: str) -> str:
     """The text with one event's entry as it should be."""
     hooks = _hooks(text, path)
     known = hooks.get(event)
@@ -63,7 +64,7 @@ def cleaned(text: str, client: str, path: str) -> str | None:
         if found is None:
             break
         text = _without(text, found)
-    left = jsonc.document(text, path).plain()
+    left = jsonc.document(text, path).members()
     for name in adapter.settings_start:
         left.pop(name, None)
     commented = "//" in text or "/*" in text

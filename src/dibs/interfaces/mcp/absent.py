@@ -10,8 +10,6 @@ import json
 import sys
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 VERSION = "2025-06-18"
 METHOD_NOT_FOUND = -32601
@@ -27,7 +25,7 @@ def serve(why: str) -> None:
             sys.stdout.flush()
 
 
-def _answer(line: str, why: str) -> dict[str, Any] | None:
+def _answer(line: str, why: str) -> dict[str, object] | None:
     """The answer to a line; None for what is no request."""
     try:
         asked = json.loads(line)

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Protocol
 
+    from starlette.requests import Request
+
     from dibs.interfaces.mcp.callers import Who
+    from dibs.interfaces.mcp.results import ToolResult
     from dibs.interfaces.mcp.tools import Tool
     from dibs.server.host import Host
     from dibs.server.requests import Caller, Requests
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
         def requests(self) -> Requests:
             """How operations are asked for."""
 
-        def who(self, meta: Mapping[str, Any], client: str, request: Any) -> Who:
+        def who(self, meta: Mapping[str, Any], client: str, request: Request | None) -> Who:
             """Who makes a call, by its metadata, the client's name and the HTTP request, if there is one."""
 
 
@@ -51,8 +54,14 @@ class Calls:
         self._notices = Notices(asked, tools)
 
     def call(
-        self, tool: Tool, arguments: dict[str, Any], meta: Mapping[str, Any], client: str, request: Any, there: Caller
-    ) -> dict[str, Any]:
+        self,
+        tool: Tool,
+        arguments: dict[str, object],
+        meta: Mapping[str, Any],
+        client: str,
+        request: Request | None,
+        there: Caller,
+    ) -> ToolResult:
         """The result of a call. `client` is the client's name, `request` the HTTP request."""
         try:
             return self._call(tool, arguments, meta, client, request, there)
@@ -62,8 +71,14 @@ class Calls:
             return results.refused(results.unexpected(error), self.tools)
 
     def _call(
-        self, tool: Tool, arguments: dict[str, Any], meta: Mapping[str, Any], client: str, request: Any, there: Caller
-    ) -> dict[str, Any]:
+        self,
+        tool: Tool,
+        arguments: dict[str, object],
+        meta: Mapping[str, Any],
+        client: str,
+        request: Request | None,
+        there: Caller,
+    ) -> ToolResult:
         given, limited = _given(tool, arguments)
         try:
             who = self.asked.who(meta, client, request)
@@ -79,9 +94,9 @@ class Calls:
         return results.answered(answer, told)
 
 
-def _given(tool: Tool, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def _given(tool: Tool, arguments: dict[str, object]) -> tuple[dict[str, object], bool]:
     """The arguments that are the operation's business, and whether a wait was cut to what one call may last."""
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     limited = False
     known = tool.input_schema["properties"]
     fields = tool.operation.by_name

@@ -16,9 +16,9 @@ from dibs.workspace import rules_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from dibs.interfaces.mcp.calls import Asked
+    from dibs.stores.seam import LogEvent
 
 FOLLOW_S = 1.0  # for one wait; then the rules, which are no events, are looked at
 PAGE = 500  # events read at once
@@ -26,7 +26,7 @@ PAUSE_S = 1.0  # after the store did not answer
 ABOUT_STATUS = ("claim.", "wait.", "agent.", "task.", "run.")  # kinds of events that change `dibs://status`
 
 
-def changed(event: dict[str, Any]) -> set[str]:
+def changed(event: LogEvent) -> set[str]:
     """The resources that an event changes, as far as one can subscribe to them."""
     kind = event["kind"]
     found = {resources.LOG}

@@ -27,6 +27,9 @@ from dibs.server.identity import Identity, of_token
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from starlette.requests import Request
+
+    from dibs.interfaces.http.replies import Receive, Scope, Send
     from dibs.server.host import Host
     from dibs.server.requests import Requests
 
@@ -48,8 +51,9 @@ class Far:
         """The workspace."""
         return self.requests.host
 
-    def who(self, meta: Mapping[str, Any], client: str, request: Any) -> callers.Who:
+    def who(self, meta: Mapping[str, Any], client: str, request: Request | None) -> callers.Who:
         """The credential's agent; or, for one that speaks for several, the agent of this session."""
+        assert request is not None, "a call over HTTP"
         found: Identity = request.scope[IDENTITY]
         agent, _ = callers.named(self.host.place.local, meta)
         fleeting = False
@@ -102,10 +106,10 @@ class Endpoint:
             finally:
                 self.door.close()
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         try:
-            found = scope.get(IDENTITY)
+            found: Identity | None = scope.get(IDENTITY)
             if found is None:
                 found = await anyio.to_thread.run_sync(of_token, self._requests.host, _token(scope))
         except DibsError as error:
@@ -115,7 +119,7 @@ class Endpoint:
         await self._manager.handle_request({**scope, IDENTITY: found, "user": AuthenticatedUser(token)}, receive, send)
 
 
-def _token(scope: Any) -> str:
+def _token(scope: Scope) -> str:
     """The bearer token of a request."""
     text = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"), "")
     if text[: len(BEARER)].lower() != BEARER:
@@ -123,7 +127,7 @@ def _token(scope: Any) -> str:
     return text[len(BEARER) :].strip()
 
 
-async def _refuse(send: Any, error: DibsError) -> None:
+async def _refuse(send: Send, error: DibsError) -> None:
     """A refusal before the protocol begins: the CLI's error object."""
     body = json.dumps(error.as_json()).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]

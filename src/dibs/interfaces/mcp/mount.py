@@ -18,12 +18,13 @@ from dibs.interfaces.install import mcp_entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
     from typing import Any
 
     from starlette.routing import BaseRoute
 
     from dibs.interfaces.http.app import Application
+    from dibs.interfaces.http.replies import Receive, Scope, Send
     from dibs.interfaces.mcp.http import Endpoint
     from dibs.server.identity import Identity
     from dibs.server.requests import Requests
@@ -86,7 +87,7 @@ class Mounted:
             self._endpoint = None
             self._settled.set()
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         asked = await _read(scope, receive) if scope["method"] == "POST" else receive
         self._wanted.set()
@@ -95,11 +96,11 @@ class Mounted:
             raise Unavailable("the tools cannot be served right now; try again.")
         await self._while_it_counts(self._endpoint, scope, asked, send)
 
-    async def _while_it_counts(self, endpoint: Endpoint, scope: Any, receive: Any, send: Any) -> None:
+    async def _while_it_counts(self, endpoint: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, which may be a stream for hours: it ends with the credential that it came with."""
         state = {"started": False, "ended": False}
 
-        async def sending(message: Any) -> None:
+        async def sending(message: MutableMapping[str, Any]) -> None:
             state["started"] = True
             state["ended"] = message["type"] == "http.response.body" and not message.get("more_body")
             await send(message)
@@ -123,13 +124,13 @@ class Mounted:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _read(scope: Any, receive: Any) -> Any:
+async def _read(scope: Scope, receive: Receive) -> Receive:
     """The body within the limits of every route, before the SDK has it: its own refusals are no error objects."""
     headers = scope["headers_by_name"]
     check_type(headers)
     kept = [{"type": "http.request", "body": await body.read(receive, headers, MAX_BODY_BYTES), "more_body": False}]
 
-    async def again() -> Any:
+    async def again() -> MutableMapping[str, Any]:
         return kept.pop() if kept else await receive()
 
     return again

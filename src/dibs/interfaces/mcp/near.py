@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from starlette.requests import Request
+
     from dibs.interfaces.mcp.callers import Who
     from dibs.stores.seam import Store
     from dibs.workspace.location import Place
@@ -113,7 +115,7 @@ class LocalWorkspace:
         """The workspace; raises Invalid where there is none."""
         return self.requests.host
 
-    def who(self, meta: Mapping[str, Any], client: str, _: Any) -> Who:
+    def who(self, meta: Mapping[str, Any], client: str, _: Request | None) -> Who:
         """Who makes a call: see callers.py."""
         return self._process.who(self.host.place.local, meta, client)
 

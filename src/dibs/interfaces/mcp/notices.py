@@ -79,7 +79,7 @@ class Notices:
         changed = "changed since you were shown them" if found["acknowledged"] else "were not shown to you yet"
         return [f"The rules of this workspace {changed}: call the tool `rules` with `ack`, and follow them."]
 
-    def _answer(self, who: Who, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, who: Who, name: str, given: dict[str, object]) -> Any:
         return self._asked.requests.answer(who.identity, name, given, agent=who.agent)
 
     def _remember(self, who: Who) -> _Known:

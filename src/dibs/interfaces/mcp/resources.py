@@ -14,10 +14,21 @@ from dibs.errors import Invalid, NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypedDict
 
+    from dibs.audit.answers import MapAnswer, MapUseView
     from dibs.interfaces.mcp.callers import Who
     from dibs.interfaces.mcp.calls import Asked
+    from dibs.operations.claims.answers import StatusAnswer
+
+    class MappedResource(TypedDict):
+        """One resource of `dibs://map`."""
+
+        holders: list[dict[str, str]]  # what people are told of each of their claims
+        waiting: list[dict[str, str]]
+        writers: list[dict[str, str]]  # `agent` and `at`, the latest first
+        readers: list[dict[str, str]]
+
 
 SCHEME = "dibs://"
 STATUS, RULES, INBOX, MAP, LOG = (f"{SCHEME}{name}" for name in ("status", "rules", "inbox", "map", "log"))
@@ -36,6 +47,10 @@ LISTED = {
     MAP: ("resource map", "Each resource with its holders, waiters and latest writers", JSON),
     LOG: ("log", f"The last {LOG_PAGE} events: what happened, when, by which agent", JSON),
 }
+# Those that are the answer of one operation, with its fields.
+ANSWERS: dict[str, tuple[str, dict[str, object]]] = {
+    STATUS: ("status", {}), INBOX: ("inbox", {}), LOG: ("log", {"limit": LOG_PAGE}),
+}  # fmt: skip
 TEMPLATES = {
     f"{LOG}/{{from}}": ("log from", f"{LOG_PAGE} events after the event of this number, oldest first", JSON),
     f"{SCHEME}task/{{id}}": ("task", "One task with all that belongs to it", JSON),
@@ -49,7 +64,7 @@ def task_uri(task: str) -> str:
     return f"{SCHEME}task/{task}"
 
 
-def listed(asked: Asked) -> list[dict[str, Any]]:
+def listed(asked: Asked) -> list[dict[str, str]]:
     """The resources, with the memory files that are there."""
     found = [_entry("uri", uri, *about) for uri, about in LISTED.items()]
     session = asked.host.session()
@@ -59,12 +74,12 @@ def listed(asked: Asked) -> list[dict[str, Any]]:
     return found
 
 
-def templates() -> list[dict[str, Any]]:
+def templates() -> list[dict[str, str]]:
     """The templates of resources."""
     return [_entry("uriTemplate", uri, *about) for uri, about in TEMPLATES.items()]
 
 
-def _entry(key: str, uri: str, name: str, description: str, kind: str) -> dict[str, Any]:
+def _entry(key: str, uri: str, name: str, description: str, kind: str) -> dict[str, str]:
     return {key: uri, "name": name, "description": description, "mimeType": kind}
 
 
@@ -77,8 +92,10 @@ def read(asked: Asked, who: Who, uri: str) -> tuple[str, str]:
     """The type and the text of a resource. NotFound if there is none."""
     if uri == RULES:
         return MARKDOWN, _answer(asked, who, "rules", {}).get("text", "")
-    if uri in LISTED:
-        return JSON, jsontext.encode(_LISTED[uri](asked, who))
+    if uri == MAP:
+        return JSON, jsontext.encode(_map(asked, who))
+    if uri in ANSWERS:
+        return JSON, jsontext.encode(_answer(asked, who, *ANSWERS[uri]))
     kind, *rest = _parts(uri)
     match kind, rest:
         case "log", [after] if after.isascii() and after.isdigit():
@@ -100,7 +117,7 @@ def _parts(uri: str) -> list[str]:
     return [unquote(part) for part in uri.removeprefix(SCHEME).split("/")]
 
 
-def _answer(asked: Asked, who: Who, name: str, given: dict[str, Any]) -> dict[str, Any]:
+def _answer(asked: Asked, who: Who, name: str, given: dict[str, object]) -> Any:
     return asked.requests.answer(who.identity, name, given, agent=who.agent)
 
 
@@ -116,48 +133,36 @@ def _file(asked: Asked, name: str) -> str:
     return text
 
 
-def _status(asked: Asked, who: Who) -> dict[str, Any]:
-    return _answer(asked, who, "status", {})
-
-
-def _inbox(asked: Asked, who: Who) -> dict[str, Any]:
-    return _answer(asked, who, "inbox", {})
-
-
-def _log(asked: Asked, who: Who) -> dict[str, Any]:
-    return _answer(asked, who, "log", {"limit": LOG_PAGE})
-
-
-def _map(asked: Asked, who: Who) -> dict[str, Any]:
+def _map(asked: Asked, who: Who) -> dict[str, object]:
     """Resource → who holds it, who waits for it, who wrote and read it, the latest first."""
-    status = _answer(asked, who, "status", {})
-    found: dict[str, dict[str, Any]] = {}
+    status: StatusAnswer = _answer(asked, who, "status", {})
+    resources: dict[str, MappedResource] = {}
 
-    def at(resource: str) -> dict[str, Any]:
-        return found.setdefault(resource, {"holders": [], "waiting": [], "writers": [], "readers": []})
+    def at(resource: str) -> MappedResource:
+        return resources.setdefault(resource, {"holders": [], "waiting": [], "writers": [], "readers": []})
 
     for claim in status["claims"]:
         shown = {key: claim[key] for key in ("agent", "name", "mode", "since", "left", "reason") if claim.get(key)}
         for resource in claim["resources"]:
             at(resource)["holders"].append(shown)
     for waiter in status["waiting"]:
+        shown = {key: waiter[key] for key in ("agent", "name", "since") if key in waiter}
         for resource in waiter["resources"]:
-            at(resource)["waiting"].append({key: waiter[key] for key in ("agent", "name", "since") if key in waiter})
-    learned = _answer(asked, who, "map", {"limit": MAP_RESOURCES})
-    for one in learned["resources"]:
-        used = sorted(one["agents"], key=lambda use: (use["at"], use["event"]), reverse=True)
-        for key, count in (("writers", "writes"), ("readers", "reads")):
-            at(one["resource"])[key] = [
-                {"agent": use["name"], "at": use["at"]} for use in used if use[count]
-            ][:MAP_WRITERS]  # fmt: skip
+            at(resource)["waiting"].append(shown)
+    learned: MapAnswer = _answer(asked, who, "map", {"limit": MAP_RESOURCES})
+    for used in learned["resources"]:
+        uses = sorted(used["agents"], key=lambda use: (use["at"], use["event"]), reverse=True)
+        at(used["resource"])["writers"] = _agents([use for use in uses if use["writes"]])
+        at(used["resource"])["readers"] = _agents([use for use in uses if use["reads"]])
     more = status["more"] or learned["more"]
-    return {"ok": True, "resources": dict(sorted(found.items())), "totals": learned["totals"], "more": more}
+    return {"ok": True, "resources": dict(sorted(resources.items())), "totals": learned["totals"], "more": more}
 
 
-_LISTED = {STATUS: _status, INBOX: _inbox, LOG: _log, MAP: _map}
+def _agents(uses: list[MapUseView]) -> list[dict[str, str]]:
+    return [{"agent": use["name"], "at": use["at"]} for use in uses[:MAP_WRITERS]]
 
 
-def check(uri: Any) -> str:
+def check(uri: object) -> str:
     """A URI from outside, if it is one of ours."""
     text = str(uri)
     if not is_known(text):

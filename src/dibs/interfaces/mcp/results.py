@@ -16,7 +16,21 @@ from dibs.errors import NO, DibsError, Invalid, Unavailable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from typing import Any
+    from typing import TypedDict
+
+    class TextContent(TypedDict):
+        """A text of a result."""
+
+        type: str
+        text: str
+
+    class ToolResult(TypedDict):
+        """The result of a tool's call, as the protocol has it."""
+
+        content: list[TextContent]
+        structuredContent: dict[str, object]
+        isError: bool
+
 
 # Code → what a model does next. A refusal's own words say who and why.
 NEXT = {
@@ -47,7 +61,7 @@ COMMAND = "`dibs "
 OPTION = re.compile(r"(?<![\w`-])--([a-z][a-z-]+)")
 
 
-def answered(answer: dict[str, Any], notice: Sequence[str] = ()) -> dict[str, Any]:
+def answered(answer: dict[str, object], notice: Sequence[str] = ()) -> ToolResult:
     """The result of a call that was answered: the object that `--json` prints, and as text the same."""
     structured = {**answer, **({"notice": list(notice)} if notice else {})}
     return made(structured, json.dumps(structured, ensure_ascii=False))
@@ -60,7 +74,7 @@ def refused(
     *,
     waited: bool = False,
     set_up: bool = True,
-) -> dict[str, Any]:
+) -> ToolResult:
     """The result of a call that was refused, or could not be decided; `set_up`: there is a workspace."""
     message = spoken(error.message, tools)
     following = NEXT.get(error.code, NEXT["unavailable"])
@@ -75,7 +89,7 @@ def refused(
     return made(structured, "\n".join(lines), is_error=error.exit != NO)
 
 
-def made(structured: dict[str, Any], text: str, *, is_error: bool = False) -> dict[str, Any]:
+def made(structured: dict[str, object], text: str, *, is_error: bool = False) -> ToolResult:
     """A result, as the protocol has it."""
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": is_error}
 

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from mcp.server.session import ServerSession
 
     from dibs.interfaces.mcp.calls import Asked
+    from dibs.interfaces.mcp.results import ToolResult
+    from dibs.interfaces.schema import Schema
+
+    T = TypeVar("T")
 
     Context = ServerRequestContext[Any, Any]
 
@@ -73,18 +77,15 @@ class Door:
 
     def server(self) -> Server[Any]:
         """A server with these handlers."""
-        handlers: dict[str, Any] = {
-            "on_list_tools": self.list_tools, "on_call_tool": self.call_tool,
-            "on_list_resources": self.list_resources, "on_list_resource_templates": self.list_templates,
-            "on_read_resource": self.read_resource, "on_subscribe_resource": self.subscribe,
-            "on_unsubscribe_resource": self.unsubscribe, "on_subscriptions_listen": self.listen,
-        }  # fmt: skip
         return Server(
             "dibs", version=dibs.__version__, title="dibs", instructions=INSTRUCTIONS,
-            get_tool_input_schema=self.input_schema, **handlers,
+            get_tool_input_schema=self.input_schema, on_list_tools=self.list_tools, on_call_tool=self.call_tool,
+            on_list_resources=self.list_resources, on_list_resource_templates=self.list_templates,
+            on_read_resource=self.read_resource, on_subscribe_resource=self.subscribe,
+            on_unsubscribe_resource=self.unsubscribe, on_subscriptions_listen=self.listen,
         )  # fmt: skip
 
-    def input_schema(self, name: str) -> dict[str, Any] | None:
+    def input_schema(self, name: str) -> Schema | None:
         """The schema of a tool's arguments, for the SDK's look at a request's headers."""
         tool = self.tools.get(name)
         return None if tool is None else tool.input_schema
@@ -112,7 +113,7 @@ class Door:
         caller, over = Caller(on_wait), threading.Event()
         given = (tool, params.arguments or {}, _meta(ctx), _client(ctx), ctx.request, caller)
 
-        def call() -> dict[str, Any]:
+        def call() -> ToolResult:
             try:
                 return self.calls.call(*given)
             finally:
@@ -158,11 +159,11 @@ class Door:
         found = {"contents": [{"uri": uri, "mimeType": kind, "text": text}]}
         return types.ReadResourceResult.model_validate(found)
 
-    async def _ask(self, look: Callable[[], Any], ctx: Context | None = None, uri: str = "") -> Any:
+    async def _ask(self, look: Callable[[], T], ctx: Context | None = None, uri: str = "") -> T:
         """Run what blocks; a refusal becomes an error of the protocol, with its words."""
         self._begin()
 
-        def answer() -> Any:
+        def answer() -> T | DibsError:
             try:
                 return look()
             except BaseException as error:  # noqa: BLE001 - a client gets a sentence, never a traceback
@@ -197,7 +198,9 @@ class Door:
             self._subscribers.pop(_session(ctx), None)
         return types.EmptyResult()
 
-    async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
         """2026-07-28: a stream of what changes."""
         await self._ask(self.follower.start, ctx)
         return await self._listen(ctx, params)
@@ -237,7 +240,7 @@ async def _report(ctx: Context, result: dict[str, Any]) -> None:
         pass
 
 
-def _meta(ctx: Context) -> dict[str, Any]:
+def _meta(ctx: Context) -> dict[str, object]:
     return dict(ctx.meta) if ctx.meta else {}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import anyio
 import mcp_types as types
@@ -20,7 +20,7 @@ from dibs.interfaces.mcp.near import LocalWorkspace
 from dibs.interfaces.mcp.server import Door, quiet
 
 if TYPE_CHECKING:
-    from anyio.streams.memory import MemoryObjectSendStream
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 GRACE_S = 2.0  # for calls under way when stdin ends; one that waits for a claim is cancelled then
 BEGUN_S = 0.05  # until the last line has become a call
@@ -38,7 +38,7 @@ async def _serve(near: LocalWorkspace, every: bool) -> None:
     server = door.server()
     try:
         async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
-            to, messages = anyio.create_memory_object_stream[Any](0)
+            to, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
             tasks.start_soon(_pass_on, read, to, write.clone(), door)
             with anyio.CancelScope() as calls:
                 tasks.start_soon(_end_at_signal, calls, door, near)
@@ -50,7 +50,12 @@ async def _serve(near: LocalWorkspace, every: bool) -> None:
         near.close()
 
 
-async def _pass_on(read: Any, to: MemoryObjectSendStream[Any], back: Any, door: Door) -> None:
+async def _pass_on(
+    read: MemoryObjectReceiveStream[SessionMessage | Exception],
+    to: MemoryObjectSendStream[SessionMessage | Exception],
+    back: MemoryObjectSendStream[SessionMessage],
+    door: Door,
+) -> None:
     """Lines as they come; their end only when what they asked is answered."""
     async with to, back:
         async for message in read:
@@ -70,7 +75,7 @@ def _no_message(error: Exception) -> types.JSONRPCError | None:
     A client writes half a character (`"\ud83d"`) where its model cut an emoji in two, and the SDK takes no such text.
     """
     wrong = error.errors() if isinstance(error, ValidationError) else []
-    sent: Any = next((one["input"] for one in wrong if isinstance(one["input"], dict)), None)
+    sent: object = next((one["input"] for one in wrong if isinstance(one["input"], dict)), None)
     text, code = "a message is one object of JSON-RPC 2.0", types.INVALID_REQUEST
     if wrong and wrong[0]["type"] == "json_invalid":
         code = types.PARSE_ERROR

@@ -13,10 +13,22 @@ from dibs.operations.core import index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NotRequired, TypedDict
 
     from dibs.interfaces.schema import Definitions, Schema
     from dibs.operations.core.declare import Operation
+
+    class ListedTool(TypedDict):
+        """A tool in the list of tools, as the protocol has it."""
+
+        name: str
+        title: str
+        description: str
+        inputSchema: Schema
+        outputSchema: Schema
+        annotations: dict[str, object]
+        _meta: NotRequired[dict[str, bool]]
+
 
 MAX_WAIT_S = 50  # of one call: Codex ends a call after 60 s, other clients later
 
@@ -107,13 +119,16 @@ class Tool:
             "openWorldHint": False,
         }
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> ListedTool:
         """The tool as `tools/list` shows it."""
-        return {
-            "name": self.name, "title": self.annotations["title"], "description": self.description,
+        operation = self.operation
+        listed: ListedTool = {
+            "name": self.name, "title": f"dibs {operation.name}", "description": self.description,
             "inputSchema": self.input_schema, "outputSchema": self.output_schema, "annotations": self.annotations,
-            **({"_meta": self.meta} if self.meta else {}),
         }  # fmt: skip
+        if self.meta:
+            listed["_meta"] = self.meta
+        return listed
 
 
 def name_of(operation: str) -> str:

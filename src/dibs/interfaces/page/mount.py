@@ -23,12 +23,10 @@ from dibs.server.identity import of_credential
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from starlette.routing import BaseRoute
 
     from dibs.interfaces.http.app import Application
-    from dibs.interfaces.http.replies import Receive, Scope, Send
+    from dibs.interfaces.http.replies import App, Receive, Scope, Send
     from dibs.server.identity import Identity
 
 MAX_BODY = 4096
@@ -83,7 +81,7 @@ class Door:
         about = {"ok": True, "session": identifier}
         await reply(send, 200, jsontext.encode(about).encode(), headers=[(b"set-cookie", cookie)])
 
-    async def _given(self, scope: Scope, receive: Receive) -> dict[str, Any]:
+    async def _given(self, scope: Scope, receive: Receive) -> dict[str, object]:
         """The body of a POST."""
         if scope["method"] != "POST":
             why = Invalid(f"{scope['path']}: POST alone", field="method")
@@ -98,7 +96,7 @@ class Door:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._app.pool, of_credential, self._app.host, *identity.credential)
 
-    def _about(self, identity: Identity) -> dict[str, Any]:
+    def _about(self, identity: Identity) -> dict[str, object]:
         """Who this is, and which operations its rank may call. Blocking. Each call is decided anew by its operation."""
         who = self._app.requests.answer(identity, "whoami", {})
         session = self._app.host.session()
@@ -113,7 +111,7 @@ class Door:
 class _Called:
     """A bound method as an ASGI application."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: App) -> None:
         self._function = function
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -9,19 +9,14 @@ from __future__ import annotations
 import json
 import urllib.request
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 TIMEOUT_S = 5.0
 MAX_REPLY = 4096
 
 
-def address(about: dict[str, Any]) -> str:
+def address(url: str, token_file: str) -> str:
     """The page's address, signed in where that can be had; else the plain one, whose form takes a token."""
-    url = str(about["url"])
     try:
-        with open(about["token_file"], encoding="ascii") as file:
+        with open(token_file, encoding="ascii") as file:
             token = file.read(MAX_REPLY).strip()
         request = urllib.request.Request(  # noqa: S310 - the address is that of our own server
             f"{url}/session/code", b"{}",

@@ -74,7 +74,7 @@ class AsyncWorkspace(AsyncMethods):
         return self.workspace.briefing
 
     async def update(
-        self, key: str, change: Callable[[Any], Any], default: Any = None, attempts: int = 100
+        self, key: str, change: Callable[[Any], Any], default: object = None, attempts: int = 100
     ) -> StateSetAnswer:
         """Set a document to what `change` makes of its value; see Workspace.update. `change` runs in a thread."""
         return await self.in_thread(lambda: self.workspace.update(key, change, default, attempts))
@@ -140,7 +140,7 @@ class AsyncWorkspace(AsyncMethods):
     async def _submit(self, call: Callable[[], R]) -> R:
         return await asyncio.wrap_future(self._thread.submit(call))
 
-    async def ask_for(self, name: str, request_id: str | None, given: dict[str, Any]) -> Any:
+    async def ask_for(self, name: str, request_id: str | None, given: dict[str, object]) -> Any:
         """The answer of one declared operation. Every method calls this."""
         withdraws = self.workspace.session.operation(name).withdraws
 
@@ -154,10 +154,10 @@ class AsyncWorkspace(AsyncMethods):
             return await self._wait(lambda ws: ws.ask_for(name, request_id, given), undo)
         return await self._whole(self._thread, lambda: self.workspace.ask_for(name, request_id, given), undo)
 
-    def _claim(self, request_id: str | None, auto_renew: bool, given: dict[str, Any]) -> ClaimRequest:
+    def _claim(self, request_id: str | None, auto_renew: bool, given: dict[str, object]) -> ClaimRequest:
         return ClaimRequest(lambda: self._granted(request_id, auto_renew, given))
 
-    async def _granted(self, request_id: str | None, auto_renew: bool, given: dict[str, Any]) -> AsyncClaim:
+    async def _granted(self, request_id: str | None, auto_renew: bool, given: dict[str, object]) -> AsyncClaim:
         """The claim, once it is granted. A task that is cancelled meanwhile holds nothing."""
         main = self.workspace
 
@@ -387,7 +387,7 @@ class AsyncClaim:
         return f"<Async{repr(self.claim)[1:]}"
 
 
-def _in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *facts: Any) -> None:
+def _in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *facts: object) -> None:
     try:
         loop.call_soon_threadsafe(callback, *facts)
     except RuntimeError:  # the loop has ended

@@ -10,10 +10,9 @@ from dibs.audit.answers import (
     LogAnswer,
     MapAnswer,
     RestoreAnswer,
-    RunReportAnswer,
     StatsAnswer,
-    VerifyAnswer,
 )
+from dibs.audit.report_answers import RunReportAnswer
 from dibs.interfaces.python.aio import ClaimRequest
 from dibs.interfaces.python.binder import Path
 from dibs.operations.agents.answers import (
@@ -72,6 +71,7 @@ from dibs.operations.tasks.answers import (
 )
 from dibs.operations.upkeep.answers import PruneAnswer, SealAnswer, SweepAnswer
 from dibs.operations.votes.answers import VoteCastAnswer, VoteListAnswer, VoteOpenAnswer, VoteShowAnswer
+from dibs.verify.answers import VerifyAnswer
 
 _Kind: TypeAlias = Literal[
     "hold",

@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
+    from types import FunctionType
     from typing import Any
 
     from dibs.operations.core.declare import Field, Operation
@@ -40,12 +41,12 @@ class Method:
     def __init__(self, owner: type, operation: str, handle: str, *, is_async: bool) -> None:
         self._owner, self._operation, self._handle, self._is_async = owner, operation, handle, is_async
 
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
         method = self.__wrapped__
         return method if instance is None else method.__get__(instance, owner)
 
     @property
-    def __wrapped__(self) -> Any:
+    def __wrapped__(self) -> Callable[..., Any]:
         """The function, from now on in the class; `inspect.unwrap` asks here, as mocks of coroutines do."""
         from dibs.client import catalogue
 
@@ -173,14 +174,14 @@ def source(operation: Operation, *, is_async: bool) -> str:
     return f"async {define}\n    return await {call}\n" if is_async else f"{define}\n    return {call}\n"
 
 
-def function(operation: Operation, owner: type, handle: str, *, is_async: bool) -> Callable[..., Any]:
+def function(operation: Operation, owner: type, handle: str, *, is_async: bool) -> FunctionType:
     """The function itself, as if it had been written in the class.
 
     It is compiled from its source, as a named tuple's is: so a wrong argument is the interpreter's own TypeError.
     """
     scope: dict[str, Any] = {"__name__": owner.__module__}
     exec(source(operation, is_async=is_async), scope)  # noqa: S102 - our own text; `compile` alone would take 0.7 ms
-    method: Any = scope[method_name(operation.name)]
+    method: FunctionType = scope[method_name(operation.name)]
     method.__qualname__ = f"{owner.__qualname__}.{method.__name__}"
     method.__code__ = method.__code__.replace(co_filename=f"<dibs {method.__qualname__}>")  # for tracebacks
     method.__doc__ = documentation(operation)
@@ -188,5 +189,4 @@ def function(operation: Operation, owner: type, handle: str, *, is_async: bool) 
         **{name.lstrip("*"): type_ for name, type_, _ in parameters(operation) if type_},
         "return": answer_of(operation, handle),
     }
-    plain: Callable[..., Any] = method
-    return plain
+    return method

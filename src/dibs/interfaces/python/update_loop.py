@@ -25,7 +25,7 @@ FIRST, LONGEST = 0.002, 0.1  # seconds: about as long as a commit takes; what a 
 
 
 def update(
-    workspace: Methods, key: str, change: Callable[[Any], Any], default: Any = None, attempts: int = 100
+    workspace: Methods, key: str, change: Callable[[Any], Any], default: object = None, attempts: int = 100
 ) -> StateSetAnswer:
     """Set a document to what `change` makes of its value; gives the answer of the write that counted."""
     if ATTEMPTS.check(attempts) < 1:

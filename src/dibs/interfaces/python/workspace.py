@@ -19,7 +19,7 @@ from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.interfaces.python.claim import Claim
 from dibs.interfaces.python.methods import Methods
 from dibs.interfaces.python.renewal import Renewals
-from dibs.interfaces.session_hooks import ProgramDoor
+from dibs.interfaces.session_doors import ProgramDoor
 from dibs.machine import processes
 from dibs.operations.core.call import PROGRAM
 from dibs.operations.core.declare import COMMON, Field
@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
-    from typing import Any, Self
+    from typing import Any, NoReturn, Self
 
     from dibs.audit.answers import UndoAnswer
     from dibs.interfaces.python.binder import Path
@@ -117,7 +117,7 @@ class Workspace(Methods):
         return self._session.store
 
     def update(
-        self, key: str, change: Callable[[Any], Any], default: Any = None, attempts: int = 100
+        self, key: str, change: Callable[[Any], Any], default: object = None, attempts: int = 100
     ) -> StateSetAnswer:
         """Set a document to what `change` makes of its value, however many others do the same at the same time.
 
@@ -144,9 +144,7 @@ class Workspace(Methods):
         from dibs.undo import undo
 
         ago, plain = "" if since is None else since, tuple([readers.plain_path(path) for path in paths])
-        found = undo.Undo(self._session, self.caller()).run(what, plain, ago, theirs=theirs, dry_run=dry_run)
-        answer: UndoAnswer = found  # type: ignore[assignment] # its keys are those of the class
-        return answer
+        return undo.Undo(self._session, self.caller()).run(what, plain, ago, theirs=theirs, dry_run=dry_run)
 
     @property
     def session(self) -> Session:
@@ -195,13 +193,13 @@ class Workspace(Methods):
 
         self._session.run(WAKE, self.caller(), {"channel": channel})
 
-    def resources_of(self, given: dict[str, Any]) -> list[Any]:
+    def resources_of(self, given: dict[str, object]) -> list[Any]:
         """The canonical resources of what the caller wrote."""
         field = next(one for one in self._session.operation("claim").fields if one.kind == "resources")
         found: list[Any] = readers.read(self._session, field, given[field.name] or (), typed=True)
         return found
 
-    def _claim(self, request_id: str | None, auto_renew: bool, given: dict[str, Any]) -> Claim:
+    def _claim(self, request_id: str | None, auto_renew: bool, given: dict[str, object]) -> Claim:
         asked = self.resources_of(given)
 
         def made(answer: ClaimAnswer) -> Claim:
@@ -211,7 +209,7 @@ class Workspace(Methods):
         return claim
 
     def ask_for(
-        self, name: str, request_id: str | None, given: dict[str, Any], made: Callable[[Any], Any] | None = None
+        self, name: str, request_id: str | None, given: dict[str, object], made: Callable[[Any], Any] | None = None
     ) -> Any:
         """The answer of one declared operation, or what is made of it. Every method calls this; so do other doors.
 
@@ -249,7 +247,7 @@ class Workspace(Methods):
                 self._session.withdraw(call)
             raise
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         message = "a Workspace belongs to its process: open it again in the other one (dibs.open)"
         raise TypeError(message)
 

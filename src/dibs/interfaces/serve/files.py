@@ -15,7 +15,19 @@ from dibs.machine import atomic_write, clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
+
+    class ServerAddress(TypedDict):
+        """What `serve.json` says: which process serves, and where it can be reached."""
+
+        pid: int
+        start: str  # of the process, by which it is told from a later one with its pid
+        url: str
+        socket: str  # the path of the Unix socket
+        token_file: str  # has the credential of the local user
+        version: str
+        build: str  # tells this installation of dibs from another one
+
 
 LOCK, ABOUT, TOKEN, LOG, PORT = "serve.lock", "serve.json", "serve.token", "serve.log", "serve.port"
 POLL_S = 0.02
@@ -72,31 +84,31 @@ def holder(local: str) -> int:
     return 0
 
 
-def about(local: str) -> dict[str, Any] | None:
+def about(local: str) -> ServerAddress | None:
     """Where the server of this workspace is, if one lives and is ready."""
     pid = holder(local)
     if not pid:
         return None
     try:
         with open(f"{local}/{ABOUT}", encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):
+            address: ServerAddress = json.load(file)
+        return address if address["pid"] == pid else None
+    except (OSError, ValueError, KeyError, TypeError):  # none, or not written by a server
         return None
-    return found if isinstance(found, dict) and found.get("pid") == pid else None
 
 
-def wait_for(local: str, seconds: float) -> dict[str, Any] | None:
+def wait_for(local: str, seconds: float) -> ServerAddress | None:
     """The same, once it is ready; None if none lives, or it takes longer."""
     end = clock.since_boot() + int(seconds * 1000)
     while clock.since_boot() < end:
-        found = about(local)
-        if found is not None or not holder(local):
-            return found
+        address = about(local)
+        if address is not None or not holder(local):
+            return address
         clock.sleep(POLL_S)
     return None
 
 
-def answers(found: dict[str, Any], seconds: float) -> bool:
+def answers(found: ServerAddress, seconds: float) -> bool:
     """Does the server answer its near callers? One that was stopped (SIGSTOP) lives and does not."""
     import socket
 

@@ -37,8 +37,9 @@ from dibs.workspace import serve_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
-    from typing import Any
 
+    from dibs.interfaces.serve.files import ServerAddress
+    from dibs.workspace.config_server import ServerSettings
     from dibs.workspace.location import Place
 
 LOG_BYTES = 1024 * 1024  # of the log, and of the one before
@@ -64,7 +65,7 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-def run(place: Place, options: Options, ready: Callable[[dict[str, Any]], None]) -> None:
+def run(place: Place, options: Options, ready: Callable[[ServerAddress], None]) -> None:
     """Serve until a signal comes. `ready` is called once it answers; Conflict if another process serves already."""
     lock = files.Lock(place.local)
     if not lock.take():
@@ -98,8 +99,8 @@ def already(place: Place) -> Conflict:
 
 
 async def _serve(
-    host: Host, options: Options, settings: dict[str, Any], bound: socket.socket,
-    ready: Callable[[dict[str, Any]], None],
+    host: Host, options: Options, settings: ServerSettings, bound: socket.socket,
+    ready: Callable[[ServerAddress], None],
 ) -> None:  # fmt: skip
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -119,7 +120,7 @@ async def _serve(
     app.add(parts.routes(app))
     others = parts.all_of(app)
     token_file = _credential(app)
-    server = _Uvicorn(_config(app, options, settings))
+    server = _Uvicorn(_config(app, options, settings["connections"]))
     serving = asyncio.ensure_future(server.serve([bound]))
     started: list[parts.Part] = []
     try:
@@ -131,12 +132,12 @@ async def _serve(
         for part in others:
             await loop.run_in_executor(None, part.start)
             started.append(part)
-        about = {
+        about: ServerAddress = {
             "pid": os.getpid(), "start": processes.this()[4], "url": url, "socket": "", "version": __version__,
             "build": serve_file.build(), "token_file": token_file,
         }  # fmt: skip
         for part in started:
-            about.update(part.about)
+            about["socket"] = part.about.get("socket", about["socket"])
         files.write(f"{host.place.local}/{files.ABOUT}", jsontext.encode(about) + "\n")
         files.write(f"{host.place.local}/{files.PORT}", f"{port}\n")
         ready(about)
@@ -152,8 +153,8 @@ async def _serve(
         await serving
 
 
-def _config(app: Application, options: Options, settings: dict[str, Any]) -> uvicorn.Config:
-    wire = type("Wire", (Wire,), {"most": settings["connections"]})
+def _config(app: Application, options: Options, connections: int) -> uvicorn.Config:
+    wire = type("Wire", (Wire,), {"most": connections})
     return uvicorn.Config(
         app.asgi, http=wire, ws="none", lifespan="on", log_config=None, access_log=False, proxy_headers=False,
         server_header=False, backlog=BACKLOG, timeout_keep_alive=75, timeout_graceful_shutdown=STOP_S,
@@ -161,7 +162,7 @@ def _config(app: Application, options: Options, settings: dict[str, Any]) -> uvi
     )  # fmt: skip
 
 
-def _check(options: Options, settings: dict[str, Any]) -> None:
+def _check(options: Options, settings: ServerSettings) -> None:
     """A public address needs TLS; and its files have to be there before anything is bound."""
     address = options.host or settings["host"]
     if options.key and not options.cert:
@@ -212,7 +213,7 @@ def _shown(address: str, asked: str, names: list[str]) -> str:
     return f"[{shown}]" if ":" in shown else shown
 
 
-def _bind(options: Options, settings: dict[str, Any], local: str) -> socket.socket:
+def _bind(options: Options, settings: ServerSettings, local: str) -> socket.socket:
     """The listening socket: at the port that was said, else at the one of last time, else at any."""
     address = options.host or settings["host"]
     asked = settings["port"] if options.port is None else options.port

@@ -10,9 +10,11 @@ from concurrent.futures import Future
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from dibs.interfaces.top.reader import Asker
+
+    T = TypeVar("T")
 
 
 class ActionThread(threading.Thread):
@@ -23,9 +25,9 @@ class ActionThread(threading.Thread):
         self._asker = asker
         self._jobs: queue.SimpleQueue[tuple[Callable[[Asker], Any], Future[Any]] | None] = queue.SimpleQueue()
 
-    async def ask(self, job: Callable[[Asker], Any]) -> Any:
+    async def ask(self, job: Callable[[Asker], T]) -> T:
         """The answer of this job; raises one of FAULTS where there is none."""
-        future: Future[Any] = Future()
+        future: Future[T] = Future()
         self._jobs.put((job, future))
         return await asyncio.wrap_future(future)
 

@@ -18,13 +18,22 @@ from dibs.machine import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.audit.answers import EventView
     from dibs.interfaces.top.reader import Asker
     from dibs.interfaces.top.state import FleetState
     from dibs.operations.claims.answers import ClaimView, WaiterView
     from dibs.operations.guards.answers import KeptView
+
+    class Outcome(TypedDict, total=False):
+        """What came of an action that was confirmed: one of these."""
+
+        event: int  # it was done: the number of its event, 0 if the log does not have it yet
+        gone: bool  # there is nothing to do any more
+        changed: list[str]  # the facts are others now; `action` has those of now
+        action: Action
+
 
 LEAST_REASON = 4  # letters
 IN_LOG_MS = 3_000  # for the event of an action
@@ -42,7 +51,7 @@ class Action:
 
     def __init__(  # noqa: PLR0913 - a description: each is given by its name
         self, title: str, *, operation: str, verb: str, intro: str, rows: list[tuple[str, str]], facts: list[str],
-        command: Callable[[str], str], fields: Callable[[str], dict[str, Any]], proof: tuple[str, ...],
+        command: Callable[[str], str], fields: Callable[[str], dict[str, object]], proof: tuple[str, ...],
         subjects: set[str], done: str, told: str = "", why: bool = False, typed: str = "",
     ) -> None:  # fmt: skip
         self.title, self.operation, self.verb, self.intro = title, operation, verb, intro
@@ -252,10 +261,8 @@ def kept_contents(asker: Asker) -> list[KeptView]:
     return found
 
 
-def commit(
-    asker: Asker, state: FleetState, kind: str, subject: str, action: Action, why: str, request: str
-) -> dict[str, Any]:
-    """Read the facts again; do it if they are the same. The answer has `event`, or `changed` and the `action` now."""
+def commit(asker: Asker, state: FleetState, kind: str, subject: str, action: Action, why: str, request: str) -> Outcome:
+    """Read the facts again; do it if they are the same. Returns what came of it."""
     for topic in ("status", "agents", "tasks"):
         state.take(topic, *asker.listing(topic))
     kept = kept_contents(asker) if kind == "restore" else None

@@ -39,7 +39,7 @@ from dibs.machine import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import TypeVar
 
     from textual import events
     from textual.app import ComposeResult
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from dibs.interfaces.top.rows import Line
     from dibs.interfaces.top.state import FleetState
     from dibs.operations.guards.answers import KeptView
+
+    T = TypeVar("T")
 
 SECOND = 1.0
 PAINT_MS = 200  # between two pictures of changes; a key is answered at once
@@ -241,7 +243,7 @@ class Top(App[None]):
             self.view.toast = text
         self.paint()
 
-    async def ask(self, job: Callable[[Asker], Any]) -> Any:
+    async def ask(self, job: Callable[[Asker], T]) -> T | None:
         """The answer of a job at the desk; None where there is none, and it is said why."""
         try:
             answer = await self._desk.ask(job)

@@ -27,7 +27,6 @@ from dibs.interfaces.top.words import plain
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from rich.console import RenderableType
     from textual import events
@@ -257,7 +256,7 @@ class Confirm(Dialog):
         """Do it if the facts are as they are shown; else show those of now."""
         action, why = self._action, self.text("Why")
 
-        def job(asker: Asker) -> Any:
+        def job(asker: Asker) -> actions.Outcome:
             return actions.commit(asker, self._state, self._kind, self._subject, action, why, self.request)
 
         answer = await self._desk.ask(job)
@@ -293,7 +292,7 @@ class Compose(Dialog):
     async def do(self) -> str:
         """Send it."""
         to = "resource" if self._kind == "ask" else "to"
-        fields = {to: self._subject, "text": self.text("Text")}
+        fields: dict[str, object] = {to: self._subject, "text": self.text("Text")}
         operation = actions.NEEDS[self._kind]
         await self._desk.ask(lambda asker: asker.ask(operation, fields, request=self.request))
         return f"Sent: {self._title.lower()}"

@@ -10,7 +10,7 @@ from dibs.interfaces.top.words import count, listed, resource_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from dibs.audit.answers import EventView
@@ -37,11 +37,11 @@ def _unknown(data: Data) -> str:
     return ", ".join(fields)[:MAX_UNKNOWN_CHARS]
 
 
-def _plain_value(value: Any) -> str:
+def _plain_value(value: object) -> str:
     return jsontext.encode(value) if isinstance(value, (dict, list)) else str(value)
 
 
-def _texts(values: Any) -> list[str]:
+def _texts(values: Iterable[object] | None) -> list[str]:
     return [str(value) for value in values or []]
 
 

@@ -20,17 +20,21 @@ from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from dibs.client.session import Session
     from dibs.interfaces.top.state import FleetState
+    from dibs.operations.agents.answers import WhoamiAnswer
+    from dibs.operations.alerts.answers import AlertsAnswer
+    from dibs.operations.landing.answers import LandingsAnswer, RadarAnswer
+    from dibs.operations.runs.answers import RunProgress, RunView
 
 FIRST_EVENTS = 200  # for the first picture
 PAGE_EVENTS = 1_000
 PAGE = 1_000  # claims, agents, tasks in one answer
 # Topic → the operation that lists it, the key of its list, how many are read at most, fields.
-LISTINGS: dict[str, tuple[str, str, int, dict[str, Any]]] = {
+LISTINGS: dict[str, tuple[str, str, int, dict[str, object]]] = {
     "status": ("status", "claims", 5_000, {}), "agents": ("agents", "agents", 2_000, {}),
     "tasks": ("task list", "tasks", 10_000, {}), "usage": ("agents", "agents", 2_000, {"usage": True}),
 }  # fmt: skip
@@ -58,13 +62,13 @@ class Asker:
             self._session = self._opened()
         return self._session
 
-    def ask(self, name: str, fields: dict[str, Any] | None = None, *, request: str = "") -> Any:
+    def ask(self, name: str, fields: dict[str, object] | None = None, *, request: str = "") -> Any:
         """One operation or query, as a door asks for it."""
         session, operation = self.session, catalogue.operation(name)
         values = read_fields.request(session, operation, fields or {}, typed=True)
         return session.answer(operation, session.identify(self._agent, request=request), values)
 
-    def listing(self, topic: str) -> tuple[dict[str, Any], bool]:
+    def listing(self, topic: str) -> tuple[Mapping[str, object], bool]:
         """All entries of a topic up to a limit, in the first answer's place; and whether there are more."""
         name, key, most, fields = LISTINGS[topic]
         first = answer = self.ask(name, {"limit": PAGE, **fields})
@@ -74,9 +78,9 @@ class Asker:
             entries += answer[key]
         return {**first, key: entries}, bool(answer["more"])
 
-    def rights(self) -> tuple[dict[str, Any], dict[str, bool]]:
+    def rights(self) -> tuple[WhoamiAnswer, dict[str, bool]]:
         """Who this is, and which operations may be called."""
-        who: dict[str, Any] = self.ask("whoami")
+        who: WhoamiAnswer = self.ask("whoami")
         return who, rights.may(self.session.identify(self._agent), who["role"])
 
     def close(self) -> None:
@@ -129,16 +133,16 @@ class FeedReader(threading.Thread):
         if topic == "status":
             self._state.latency = now - began
 
-    def _read_runs(self, _: str) -> tuple[Any, bool]:
+    def _read_runs(self, _: str) -> tuple[tuple[list[RunView], RunProgress | None], bool]:
         runs = self._asker.ask("run list", {"limit": 20})["runs"]
         live = next((one for one in runs if one["state"] == "active"), None)
         return (runs, self._asker.ask("run progress", {"run": live["id"]})["run"] if live else None), False
 
-    def _read_worktrees(self, _: str) -> tuple[Any, bool]:
+    def _read_worktrees(self, _: str) -> tuple[tuple[RadarAnswer, LandingsAnswer], bool]:
         ask = self._asker.ask
         return (ask("radar", {"limit": MOST_PAIRS}), ask("landings", {"limit": MOST_LANDINGS})), False
 
-    def _read_alerts(self, _: str) -> tuple[Any, bool]:
+    def _read_alerts(self, _: str) -> tuple[AlertsAnswer, bool]:
         answer = self._asker.ask("alerts", {"limit": MOST_ALERTS})
         return answer, bool(answer["more"])
 

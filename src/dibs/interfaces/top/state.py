@@ -16,7 +16,6 @@ from dibs.machine import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.interfaces.top import records
     from dibs.operations.agents.answers import AgentsAnswer, AgentView
@@ -96,7 +95,7 @@ class FleetState:
 
     # --- reading
 
-    def take(self, topic: str, answer: Any, more: bool = False) -> None:
+    def take(self, topic: str, answer: object, more: bool = False) -> None:
         """A topic was read: what is known of it is replaced."""
         with self.mutex:
             getattr(self, f"_take_{topic}")(answer)

@@ -12,7 +12,6 @@ from dibs.interfaces.top.words import covers, length, ms, plain, touches
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from dibs.interfaces.top import records
     from dibs.interfaces.top.model import Model
@@ -38,9 +37,9 @@ class Story:
         self.index = self.top = 0
 
     @property
-    def query(self) -> dict[str, Any]:
+    def query(self) -> dict[str, object]:
         """What to ask the log about it."""
-        fields: dict[str, dict[str, Any]] = {
+        fields: dict[str, dict[str, object]] = {
             "agent": {"agent": self.id}, "file": {"path": [self.id]}, "task": {"path": [f"task:{self.id}"]},
             "worktrees": {"kind": "landing."}, "alert": {"text": self.id},
         }  # fmt: skip

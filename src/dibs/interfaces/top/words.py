@@ -15,8 +15,7 @@ from dibs.operations.alerts import kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Mapping, Sequence
 
 MINUTE, TWO_DAYS = 60, 48  # seconds, hours
 FINE_MINUTES = 5  # below this many, seconds are told with the minutes
@@ -25,7 +24,7 @@ LONGEST = 400  # letters of one text: more than the widest terminal has columns
 ALERTS = {name: kind.label for name, kind in kinds.TABLE.items()}  # kind of an alert → what people call it
 
 
-def plain(text: Any) -> str:
+def plain(text: object) -> str:
     """Somebody's text as one harmless line."""
     return clean(str(text)[:LONGEST])
 
@@ -66,12 +65,12 @@ def listed(words: Sequence[str], most: int = 3) -> str:
     return ", ".join(words)
 
 
-def resource_text(resource: Any) -> str:
+def resource_text(resource: object) -> str:
     """A resource as events name it (`["tree", "src/a.py"]`), as `status` does."""
     return str((resource[-1] or ".") if isinstance(resource, list) and resource else resource)
 
 
-def resources_of(data: dict[str, Any]) -> list[str]:
+def resources_of(data: Mapping[str, object]) -> list[str]:
     """The resources that an event names; an inode belongs to a file in the list and is left out."""
     found = data.get("resources")
     if not isinstance(found, list):

@@ -22,8 +22,9 @@ from dibs.stores.seam import COMMIT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Final
 
+    from dibs.operations.agents.answers import AgentState, AgentView, Breaker, Health
     from dibs.operations.agents.records import Agent
     from dibs.operations.agents.requests import AgentsRequest, BootRequest, KillRequest, ReviveRequest
     from dibs.operations.claims.answers import AlertShort
@@ -318,7 +319,7 @@ def _known(tx: Transaction, agent: str) -> Agent:
 
 # --- who is there
 
-LEFT = "left"
+LEFT: Final = "left"
 STATES = ("alive", "gone", "unknown", LEFT, "killed")  # unknown: its process cannot be seen from here
 
 
@@ -422,10 +423,10 @@ def _assigned(tx: Transaction, agent: Agent) -> dict[str, list[str]]:
     return {"assigned": tasks} if tasks else {}
 
 
-def shown(tx: Transaction, call: Call, agent: Agent) -> dict[str, Any]:
+def shown(tx: Transaction, call: Call, agent: Agent) -> AgentView:
     """An agent as people and programs see it. `state` is what is known: killed, left, gone, alive, or unknown."""
     process = agent["process"]
-    shown = {
+    shown: AgentView = {
         "agent": agent["agent"],
         "name": names.name_of(tx, agent["agent"], agent),
         "kind": agent.get("kind", "agent"),
@@ -453,7 +454,7 @@ def shown(tx: Transaction, call: Call, agent: Agent) -> dict[str, Any]:
     return shown
 
 
-def _state(call: Call, agent: Agent) -> str:
+def _state(call: Call, agent: Agent) -> AgentState:
     """An agent's state, as far as it was checked."""
     if agent["killed"]:
         return "killed"
@@ -464,7 +465,7 @@ def _state(call: Call, agent: Agent) -> str:
     return "unknown" if known is None else "alive" if known else "gone"
 
 
-def _health(tx: Transaction, call: Call, agent: Agent) -> str:
+def _health(tx: Transaction, call: Call, agent: Agent) -> Health:
     """Dead (its local process is gone), seen (it acted lately), idle (alive, no recent act), silent (not known)."""
     alive = call.facts.get(process_name(agent["process"])) if agent["process"] is not None else None
     if alive is False:
@@ -474,7 +475,7 @@ def _health(tx: Transaction, call: Call, agent: Agent) -> str:
     return "idle" if alive else "silent"
 
 
-def _breaker(tx: Transaction, call: Call, agent: Agent) -> str:
+def _breaker(tx: Transaction, call: Call, agent: Agent) -> Breaker:
     """Does it get work, or does its breaker hold it back? Most agents never failed."""
     if not agent.get("strikes"):
         return "closed"

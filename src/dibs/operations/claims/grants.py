@@ -229,7 +229,7 @@ def _refuse_tasks(tx: Transaction, terms: ClaimTerms) -> None:
     """Refuse a task's name: only `task claim` takes a task, because it checks more than the holder."""
     for resource in terms["resources"]:
         text = resources.text_of(resource)
-        if resources.kind_of(resource) == "name" and text.startswith("task:") and tx.get(f"t\t{text[5:]}") is not None:
+        if resources.kind_of(resource) == "name" and text.startswith("task:") and records.has_task(tx, text[5:]):
             raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
 
 

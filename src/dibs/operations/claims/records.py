@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from dibs.operations.claims.resources import Mode, Resource
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Range, Transaction
 
     class Want(TypedDict):
@@ -558,3 +559,17 @@ def places_for_task(tx: Transaction, task: str, limit: int) -> list[Place]:
 def task_places_of(tx: Transaction, agent: str, limit: int) -> list[Place]:
     """The waits of an agent for tasks."""
     return [place for _, _, place in tx.scan(2, task_wait(agent), limit).rows]
+
+
+# --- of tasks, which stand above claims: the key is that of tasks/records.py
+
+
+def has_task(tx: Transaction, task: str) -> bool:
+    """Is there a task of that id?"""
+    return tx.get(f"t\t{task}") is not None
+
+
+def title_of_task(tx: Transaction, task: str) -> str:
+    """The title of a task that is there."""
+    record: Task = tx.get(f"t\t{task}")
+    return record["title"]

@@ -53,9 +53,8 @@ def blocker(tx: Transaction, record: Holding, wanted: Sequence[Resource], asking
         shown["subagent"] = True
     if record.get("task"):
         shown["task"] = str(record.get("task"))
-        task = tx.get(f"t\t{shown['task']}")
-        if task is not None:
-            shown["title"] = task["title"]
+        if records.has_task(tx, shown["task"]):
+            shown["title"] = records.title_of_task(tx, shown["task"])
     return shown
 
 

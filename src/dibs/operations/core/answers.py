@@ -1,7 +1,7 @@
 """The answers: what each operation gives back, as types. One TypedDict for each answer, and for each thing shown in it.
 
-They stand in `answers.py` of the room that gives them (`audit/answers.py` has those of the queries); this file has what
-all rooms share. An operation's declaration names its answer (`Operation(..., answer="ClaimAnswer")`). From that
+They stand in `answers.py` of the room that gives them (`audit/` and `verify/` have those of the queries); this file has
+what all rooms share. An operation's declaration names its answer (`Operation(..., answer="ClaimAnswer")`). From that
 `make generate` writes the return types of the Python methods and the keys in help and docstrings (`answer_keys.py`); a
 server derives JSON Schema (`interfaces/schema.py`). The functions that make an answer are annotated with it, and the
 test suite holds every answer to its type. Nothing imports these modules while a command runs.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from dibs.operations.core.answers import Page as PageView
     from dibs.stores.seam import Transaction
 
     Row = tuple[str, Any]  # the place in the section, the record
@@ -44,7 +45,7 @@ class Page:
         self.more = bool(cursor)
         self.cursor = cursor or None
 
-    def answer(self) -> dict[str, Any]:
+    def answer(self) -> PageView:
         """The part of the answer that all listings share."""
         return {"more": self.more, "cursor": self.cursor}
 

@@ -31,7 +31,7 @@ from dibs.operations.core.policy import MIGRATIONS, covers, is_migration, matche
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NotRequired, TypedDict
+    from typing import Final, Literal, NotRequired, TypedDict
 
     from dibs.operations.agents.records import Agent
     from dibs.operations.claims.answers import ClaimAnswer
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.policy import Policy
     from dibs.operations.guards.requests import EditRequest
     from dibs.stores.seam import Transaction
+
+    Level = Literal["free", "guarded", "strict"]  # what the guards ask of a path
 
     class Knowledge(TypedDict):
         """What the ledger says of a path, and what the agent knows of it: `_FACTS` explains each field."""
@@ -83,7 +85,9 @@ SHELL = "shell"  # the `by` of a claim that lasts as long as one command
 MAX_UNSEEN_NAMED = 20  # files in the text of a refusal that asks to read them
 MAX_UNSEEN_LISTED = 200  # and in its fields
 MAX_BLOCKERS_SHOWN = 16
-FREE, GUARDED, STRICT = "free", "guarded", "strict"
+FREE: Final = "free"
+GUARDED: Final = "guarded"
+STRICT: Final = "strict"
 # What an agent knows of a file: the present content, an earlier one, only that it changed it, nothing; or the file is
 # missing
 SAME, OLDER, BLIND, NOTHING, GONE = "same", "older", "blind", "nothing", "gone"
@@ -239,7 +243,7 @@ def level_of(policy: Policy, target: Target) -> str:
     return guard_level(policy, target["resource"], ignored=target["ignored"], known=bool(target["inside"]))
 
 
-def guard_level(policy: Policy, resource: Resource, *, ignored: bool, known: bool = False) -> str:
+def guard_level(policy: Policy, resource: Resource, *, ignored: bool, known: bool = False) -> Level:
     """Free, guarded or strict; strict wins over free, because it was configured on purpose.
 
     `known`: what is in the directory has been asked about, file by file.

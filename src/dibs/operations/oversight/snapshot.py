@@ -25,6 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
+    from dibs.operations.agents.answers import AgentView
     from dibs.operations.agents.records import Agent
     from dibs.operations.alerts.answers import AlertView, Deliveries
     from dibs.operations.claims.answers import ClaimView
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.answers import SettledView
     from dibs.stores.seam import Json, Transaction
+
+    class AgentFacts(AgentView):
+        """An agent, its rank, and when it was last seen."""
+
+        rank: str
+        seen_ago: float  # seconds
+        files: dict[str, str]  # shared texts that it was shown at boot: name → digest
 
     class ClaimFacts(ClaimView):
         """A claim, and its age."""
@@ -113,7 +121,7 @@ if TYPE_CHECKING:
     class Snapshot(TypedDict):
         """What the audit of a workspace looks at."""
 
-        agents: list[Json]  # as `agents` shows them, with `rank`, `seen_ago` in seconds, and `files`
+        agents: list[AgentFacts]
         claims: list[ClaimFacts]
         waiting: list[WaitFacts]
         subscriptions: list[SubscriptionFacts]
@@ -192,14 +200,14 @@ def _read(tx: Transaction, call: Call) -> Snapshot:
     }  # fmt: skip
 
 
-def _agent(tx: Transaction, call: Call, agent: Agent) -> Json:
+def _agent(tx: Transaction, call: Call, agent: Agent) -> AgentFacts:
     role = roles.of(call, agent, who=agent["agent"])[0]
     is_person = agent.get("kind") == PERSON
     rank = roles.rank_of(call, role) if role else PERSON if is_person else AGENT
-    shown = {**presence.shown(tx, call, agent), "rank": rank, "seen_ago": max(0, tx.now - agent["seen"]) / 1000}
-    if agent.get("files"):
-        shown["files"] = agent["files"]
-    return shown
+    seen_ago = max(0, tx.now - agent["seen"]) / 1000
+    return {
+        **presence.shown(tx, call, agent), "rank": rank, "seen_ago": seen_ago, "files": agent.get("files", {})
+    }  # fmt: skip
 
 
 def _claim(tx: Transaction, claim: Claim, gone: set[str]) -> ClaimFacts:

@@ -25,7 +25,7 @@ from dibs.operations.tasks.lifecycle import COMPLETE, DISCOVERY, EXECUTING, PLAN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypedDict
 
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
@@ -42,6 +42,21 @@ if TYPE_CHECKING:
         RegistryTakeRequest,
     )
     from dibs.stores.seam import Transaction
+
+    class TaskStanding(TypedDict):
+        """How a task stands."""
+
+        state: str  # "" for a name that is claimed, without a task
+        origin: str  # the state to which it returns unfinished
+        holder: str  # the agent that has it, or ""
+        known_as: str  # the holder's id for the scripts
+        since: str | None
+
+    class RegistryLook(TypedDict):
+        """How tasks stand; unknown ones are left out."""
+
+        tasks: dict[str, TaskStanding]
+
 
 MANUAL_STATES = (DISCOVERY, SCOPED, PLANNED)  # the states between which people move files, in their order
 MAX_TASKS_READ = 1_000  # in one call
@@ -181,9 +196,9 @@ def _move(tx: Transaction, call: Call, request: RegistryMoveRequest) -> dict[str
     return {"task": lifecycle.shown(tx, task)}
 
 
-def _look(tx: Transaction, call: Call, request: RegistryLookRequest) -> dict[str, Any]:
+def _look(tx: Transaction, call: Call, request: RegistryLookRequest) -> RegistryLook:
     """The state and holder of each task; a claim on the name alone counts. Unknown tasks are left out."""
-    views: dict[str, dict[str, Any]] = {}
+    views: dict[str, TaskStanding] = {}
     for name, task in records.get_tasks(tx, list(request["ids"])[:MAX_TASKS_READ]).items():
         claim = None
         if task is None or task["state"] == EXECUTING or task["named"]:
@@ -191,10 +206,10 @@ def _look(tx: Transaction, call: Call, request: RegistryLookRequest) -> dict[str
         if task is not None or claim is not None:
             views[name] = {"state": "", "origin": "", "holder": "", "known_as": "", "since": None}
         if task is not None:
-            views[name].update(state=task["state"], origin=task["origin"])
+            views[name].update({"state": task["state"], "origin": task["origin"]})
         if claim is not None:
-            holder = claim["agent"]
-            views[name].update(holder=holder, known_as=_known_as(tx, holder), since=iso(tx, claim["since"]))
+            holder, since = claim["agent"], iso(tx, claim["since"])
+            views[name].update({"holder": holder, "known_as": _known_as(tx, holder), "since": since})
     return {"tasks": views}
 
 

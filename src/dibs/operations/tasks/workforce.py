@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dibs.operations.agents.answers import Breaker
     from dibs.operations.agents.records import Agent
     from dibs.operations.claims.records import Claim, Waiter
     from dibs.operations.core.call import Call
@@ -64,7 +65,7 @@ def live_tasks(tx: Transaction, agent: str) -> list[Claim]:
     return [claim for claim in claim_records.claims_of(tx, agent) if claim["by"] == "task" and claim["until"] > tx.now]
 
 
-def breaker(tx: Transaction, call: Call, agent: Agent | None) -> tuple[str, int]:
+def breaker(tx: Transaction, call: Call, agent: Agent | None) -> tuple[Breaker, int]:
     """Closed, open or half-open, and until when it is open: by the failures in a row, and the last one's time."""
     strikes = agent.get("strikes", 0) if agent is not None else 0
     settings = call.policy.work["tasks"]

@@ -21,9 +21,10 @@ from dibs.workers.patterns.specs import Step, step_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.interfaces.python.workspace import Workspace
+    from dibs.operations.tasks.additions import TaskSpec
+    from dibs.stores.seam import Json
 
 __all__ = ["Poll", "Step", "Work", "map_reduce", "pipeline", "plan", "scatter_gather", "vote"]
 
@@ -32,7 +33,7 @@ VOTE_TIMEOUT_S = 600.0  # how long a vote is open
 
 def map_reduce(
     ws: Workspace,
-    items: Sequence[Any],
+    items: Sequence[Json],
     *,
     map: Step | str,
     reduce: Step | str,
@@ -57,7 +58,7 @@ def map_reduce(
 
 def pipeline(
     ws: Workspace,
-    items: Sequence[Any],
+    items: Sequence[Json],
     stages: Sequence[Step | str],
     *,
     run: str | None = None,
@@ -81,7 +82,7 @@ def pipeline(
 def scatter_gather(
     ws: Workspace,
     title: str,
-    candidates: int | Sequence[Any],
+    candidates: int | Sequence[Json],
     *,
     step: Step | str = "try",
     require: Sequence[str] = (),
@@ -114,7 +115,7 @@ def plan(
     title: str,
     *,
     step: Step | str = "plan",
-    item: Any = None,
+    item: Json = None,
     run: str | None = None,
     name: str = "plan",
 ) -> Work:
@@ -178,7 +179,7 @@ def _start(
     prefix: str,
     run: str | None,
     name: str,
-    made: Sequence[dict[str, Any]],
+    made: Sequence[TaskSpec],
     last: Sequence[str],
     how: str,
 ) -> Work:

@@ -14,11 +14,13 @@ from dibs.operations.tasks.lifecycle import COMPLETE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Self
+    from typing import Self
 
     from dibs.interfaces.python.workspace import Workspace
     from dibs.operations.core.declare import Operation
+    from dibs.operations.runs.answers import BatchOutlookAnswer
     from dibs.operations.votes.answers import VoteView
+    from dibs.stores.seam import Json
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between two polls; each is longer than the one before
 DEFAULT_WAIT_S = 3600.0
@@ -39,15 +41,15 @@ class Work:
         self.run = run
         self.tasks = list(tasks)
 
-    def outlook(self) -> dict[str, Any]:
+    def outlook(self) -> BatchOutlookAnswer:
         """Counts by state, whether anything can still continue (`going`), what is stuck, and what failed."""
-        which: dict[str, Any] = {"run": self.run} if self._own else {"tasks": self.tasks}
-        found: dict[str, Any] = perform(self._workspace, batches.OUTLOOK, **which)
-        return found
+        which: dict[str, object] = {"run": self.run} if self._own else {"tasks": self.tasks}
+        outlook: BatchOutlookAnswer = perform(self._workspace, batches.OUTLOOK, **which)
+        return outlook
 
     def progress(self) -> int:
         """From 0 to 100."""
-        return int(self.outlook()["progress"])
+        return self.outlook()["progress"]
 
     def over(self) -> bool:
         """Is there nothing more to wait for? Also if a task failed and the rest cannot continue."""
@@ -70,7 +72,7 @@ class Work:
             pause = min(LONGEST_PAUSE, pause * 1.5)
         return self
 
-    def result(self) -> Any:
+    def result(self) -> Json:
         """The result. Raises Failed, naming the tasks, if it cannot come any more; Conflict before the end."""
         shown = [self._workspace.task_show(name)["task"] for name in self._last]
         done = [task for task in shown if task["state"] == COMPLETE]
@@ -113,7 +115,7 @@ class Poll(Work):
         all_of_them = len(shown["electorate"])
         return 100 if shown["state"] != "open" else 100 * (all_of_them - len(shown["missing"])) // all_of_them
 
-    def result(self) -> Any:
+    def result(self) -> Json:
         """The option that a majority chose. Raises Failed if none has it, Conflict while the vote is open."""
         shown = self.show()
         if shown["state"] == "open":
@@ -123,6 +125,6 @@ class Poll(Work):
         return shown["option"]
 
 
-def perform(workspace: Workspace, operation: Operation, request_id: str = "", /, **fields: Any) -> Any:
+def perform(workspace: Workspace, operation: Operation, request_id: str = "", /, **fields: object) -> Json:
     """Run an operation as this workspace's agent, with fields as operations have them: durations in milliseconds."""
     return workspace.session.run(operation, workspace.caller(request_id), fields)

@@ -15,9 +15,9 @@ from dibs.machine import durations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
-    Spec = dict[str, Any]
+    from dibs.operations.tasks.additions import TaskSpec
+    from dibs.stores.seam import Json
 
 MAX_TITLE_CHARS = 120  # of an item, in a task's title
 MAX_STEP_NAME_CHARS = 40  # it is part of a task's id
@@ -46,18 +46,26 @@ class Step:
             text = f"a step's name: 1 to {MAX_STEP_NAME_CHARS} letters, digits or {signs}, not {self.name!r}"
             raise Invalid(text, field="step")
 
-    def spec(self, identifier: str, item: Any, **more: Any) -> Spec:
+    def spec(
+        self, identifier: str, item: Json, *, title: str = "", after: Sequence[str] = (), race: str = "",
+        needs: Sequence[str] | None = None, ballot: dict[str, str] | None = None,
+    ) -> TaskSpec:  # fmt: skip
         """One task of this step."""
-        asked: Spec = {
-            "for": self.type, "needs": list(self.needs), "attempts": self.attempts, "priority": self.priority,
-            "expect": durations.read(self.expect, "expect"), "require": list(self.require), **more,
-        }  # fmt: skip
-        payload = {"step": self.name} if item is None else {"step": self.name, "item": item}
-        payload.update(asked.pop("payload", {}))
-        title = asked.pop("title", "") or (self.name if item is None else f"{self.name}: {_short(item)}")
-        found: Spec = {"id": identifier, "title": title, "payload": payload}
-        found.update({name: value for name, value in asked.items() if value})
-        return found
+        payload: dict[str, Json] = {"step": self.name, **({} if item is None else {"item": item}), **(ballot or {})}
+        return _without_defaults({
+            "id": identifier, "payload": payload,
+            "title": title or (self.name if item is None else f"{self.name}: {_short(item)}"),
+            "for": self.type, "needs": list(self.needs if needs is None else needs), "attempts": self.attempts,
+            "priority": self.priority, "expect": durations.read(self.expect, "expect"),
+            "require": list(self.require), "after": after, "race": race,
+        })  # fmt: skip
+
+
+def _without_defaults(spec: TaskSpec) -> TaskSpec:
+    """Only what a task demands: the empty values are the defaults."""
+    demands: Json = {name: value for name, value in spec.items() if value}
+    described: TaskSpec = demands
+    return described
 
 
 def step_of(given: Step | str) -> Step:
@@ -65,7 +73,7 @@ def step_of(given: Step | str) -> Step:
     return Step(given) if isinstance(given, str) else given
 
 
-def _short(item: Any) -> str:
+def _short(item: Json) -> str:
     """An item in one line, for people."""
     words = " ".join(str(item).split())
     kept = "".join(letter if letter.isprintable() else "·" for letter in words)
@@ -78,7 +86,7 @@ def _numbered(prefix: str, step: Step, count: int) -> list[str]:
     return [f"{prefix}/{step.name}/{number:0{width}d}" for number in range(1, count + 1)]
 
 
-def check_items(items: Sequence[Any]) -> list[Any]:
+def check_items(items: Sequence[Json]) -> list[Json]:
     """Refuse an empty list, and a text instead of a list: its letters would be the items."""
     if isinstance(items, (str, bytes)) or not items:
         raise Invalid("items: a list of at least one", field="items")
@@ -97,8 +105,8 @@ def check_different(steps: Sequence[Step]) -> None:
 
 
 def map_reduce(
-    prefix: str, items: Sequence[Any], map: Step, reduce: Step, fan_in: int = 0
-) -> tuple[list[Spec], list[str]]:
+    prefix: str, items: Sequence[Json], map: Step, reduce: Step, fan_in: int = 0
+) -> tuple[list[TaskSpec], list[str]]:
     """A task for each item, and one that gets all their results; with `fan_in`, in layers of at most that many."""
     check_different([map, reduce])
     if fan_in and fan_in < MIN_FAN_IN:
@@ -121,14 +129,14 @@ def map_reduce(
         before = names
 
 
-def pipeline(prefix: str, items: Sequence[Any], stages: Sequence[Step]) -> tuple[list[Spec], list[str]]:
+def pipeline(prefix: str, items: Sequence[Json], stages: Sequence[Step]) -> tuple[list[TaskSpec], list[str]]:
     """A task for each item and stage. An item's stage waits for its stage before; a gathering one waits for all."""
     if not stages:
         raise Invalid("stages: at least one", field="stages")
     check_different(stages)
     values = check_items(items)
     before: list[list[str]] = [[] for _ in values]
-    specs: list[Spec] = []
+    specs: list[TaskSpec] = []
     names: list[str] = []
     for stage in stages:
         if stage.gather:
@@ -141,7 +149,9 @@ def pipeline(prefix: str, items: Sequence[Any], stages: Sequence[Step]) -> tuple
     return specs, names
 
 
-def scatter_gather(prefix: str, title: str, candidates: Sequence[tuple[Step, Any]]) -> tuple[list[Spec], list[str]]:
+def scatter_gather(
+    prefix: str, title: str, candidates: Sequence[tuple[Step, Json]]
+) -> tuple[list[TaskSpec], list[str]]:
     """The same question for all of them; the first valid result wins, and the others are cancelled."""
     if not candidates:
         raise Invalid("candidates: at least one", field="candidates")
@@ -156,20 +166,20 @@ def scatter_gather(prefix: str, title: str, candidates: Sequence[tuple[Step, Any
     return specs, [spec["id"] for spec in specs]
 
 
-def plan(prefix: str, title: str, step: Step, item: Any = None) -> tuple[list[Spec], list[str]]:
+def plan(prefix: str, title: str, step: Step, item: Json = None) -> tuple[list[TaskSpec], list[str]]:
     """One task, whose worker splits it; it comes back to be finished when its children are complete."""
     name = f"{prefix}/{step.name}/1"
     return [step.spec(name, item, title=title)], [name]
 
 
-def vote(prefix: str, title: str, electorate: Sequence[str], step: Step, poll: str) -> tuple[list[Spec], list[str]]:
+def vote(prefix: str, title: str, electorate: Sequence[str], step: Step, poll: str) -> tuple[list[TaskSpec], list[str]]:
     """A ballot for each elector, which no other agent can take: it needs a capability that only the elector has."""
     names = _numbered(prefix, step, len(electorate))
     specs = []
     for name, elector in zip(names, electorate, strict=True):
         needs = sorted({*step.needs, ballot_of(elector)})
         more = {"vote": poll, "elector": elector}
-        specs.append(step.spec(name, None, needs=needs, payload=more, title=f"{title} ({elector})"))
+        specs.append(step.spec(name, None, needs=needs, ballot=more, title=f"{title} ({elector})"))
     return specs, names
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.interfaces.agents.adapter import HookEntry
     from dibs.interfaces.install import jsonc
 
 # Before a call it asks about every tool: a new one must not bypass the guard, and a killed agent is refused all calls.
@@ -49,19 +50,21 @@ class Claude(Client):
     trust_order = "start `claude` in this repository, in each working tree, and trust the folder (not for `claude -p`)"
     advice = (("bare", "started with --bare, Claude Code runs no hooks; that cannot be seen from here"),)
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, HookEntry]:
         """A hook that fails before a call blocks it."""
-        found: dict[str, Any] = {}
+        entries: dict[str, HookEntry] = {}
         for event in hook.EVENTS:
-            # A hook that times out or cannot start blocks the call (from 2.1.295 on; older ones do not read the field).
-            more = {"onFailure": "block"} if event == "PreToolUse" else {}
-            matcher = {"matcher": MATCHERS[event]} if event in MATCHERS else {}
-            found[event] = {**matcher, "hooks": [{**self.handler(event), **more}]}
-        return found
+            handler = self.handler(event)
+            if event == "PreToolUse":
+                # A hook that times out or cannot start blocks the call (from 2.1.295 on; older ones do not read this).
+                handler["onFailure"] = "block"
+            group: HookEntry = {"hooks": [handler]}
+            entries[event] = {"matcher": MATCHERS[event], **group} if event in MATCHERS else group
+        return entries
 
     mcp_file = ".mcp.json"
 
-    def mcp_entry(self) -> dict[str, Any]:
+    def mcp_entry(self) -> dict[str, object]:
         """Its own form, which Copilot reads too."""
         return {"type": "stdio", **super().mcp_entry()}
 
@@ -153,11 +156,13 @@ class Claude(Client):
         )
 
 
-def _plugin_hooks(folder: Any) -> dict[str, str]:
+def _plugin_hooks(folder: object) -> dict[str, str]:
     """The commands of a plugin's hooks, as Claude Code would run them."""
     from dibs.interfaces.agents import files
 
-    hooks = files.json_object(f"{folder}/hooks/hooks.json").get("hooks") if isinstance(folder, str) else None
+    if not isinstance(folder, str):
+        return {}
+    hooks = files.json_object(f"{folder}/hooks/hooks.json").get("hooks")
     found = {}
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
         try:
@@ -167,7 +172,7 @@ def _plugin_hooks(folder: Any) -> dict[str, str]:
     return found
 
 
-def _allowed(settings: dict[str, Any]) -> list[Any]:
+def _allowed(settings: dict[str, object]) -> list[Any]:
     from dibs.interfaces.agents import files
 
     known = settings.get("permissions")
@@ -186,7 +191,8 @@ def _without(text: str, entries: Sequence[str]) -> str:
             text = jsonc.remove(text, allow, places[-1])
             continue
         document = jsonc.read(text)
-        known: Any = document.get("permissions")
+        known = document.get("permissions")
+        assert known is not None, "it has `allow`"
         container, key = (known, "allow") if len(known.items) > 1 else (document, "permissions")
         return jsonc.remove(text, container, [name for name, _ in container.keys].index(key))
     return text

@@ -10,7 +10,7 @@ from dibs.interfaces.agents.codex import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.interfaces.agents.adapter import HookEntry
 
 RULES_FILE = ".codex/rules/dibs.rules"
 SERVERS = "mcp_servers"  # the table of its config with its MCP servers
@@ -30,7 +30,7 @@ class Codex(Client):
     note = f"Codex runs what dibs advises without asking ({RULES_FILE}), once the folder is trusted"
     trust_order = "type /hooks in Codex, in each working tree, and trust the hooks of dibs"
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, HookEntry]:
         """No matcher: it offers few tools to hooks, and a new tool must not bypass the guard."""
         return {event: {"hooks": [self.handler(event)]} for event in hook.EVENTS if event != "PostToolUseFailure"}
 
@@ -90,7 +90,7 @@ class Codex(Client):
             "whenever they change (automation: --dangerously-bypass-hook-trust)"
         )
 
-    def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
+    def probe(self, session: str, folder: str, path: str) -> dict[str, object]:
         """A patch."""
         patch = f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n"
         return {

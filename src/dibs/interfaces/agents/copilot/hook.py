@@ -10,7 +10,7 @@ from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, P
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.interfaces.agents.adapter import HookAnswer
 
 EVENTS = {
     "sessionStart": BOOT, "userPromptSubmitted": PROMPT, "preToolUse": BEFORE, "postToolUse": AFTER,
@@ -34,14 +34,14 @@ RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 
-def deny(event: str, reason: str) -> dict[str, Any]:
+def deny(event: str, reason: str) -> HookAnswer:
     """A refusal; in Claude Code's dialect for an event of that."""
     if event[:1].islower():
         return {"permissionDecision": "deny", "permissionDecisionReason": reason}
     return agents.claude_denial(event, reason)
 
 
-def context(event: str, text: str) -> dict[str, Any]:
+def context(event: str, text: str) -> HookAnswer:
     """A text for the model; it is the same at every event."""
     del event
     return {"additionalContext": text}

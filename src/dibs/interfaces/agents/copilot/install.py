@@ -10,7 +10,7 @@ from dibs.interfaces.agents.copilot import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
 REGISTERED = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd")
 
@@ -36,16 +36,16 @@ class Copilot(Client):
     )
     trust_order = "start `copilot` in this repository, in each working tree, and trust the folder"
 
-    def denies(self, answer: Any) -> bool:
+    def denies(self, answer: HookAnswer) -> bool:
         """Its own dialect: init registers that."""
         return bool(answer["permissionDecision"] == "deny")
 
-    def start_notice(self, text: str) -> dict[str, Any] | None:
+    def start_notice(self, text: str) -> HookAnswer | None:
         """It shows nothing at a start."""
         del text
         return None
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, HookEntry]:
         """Handlers without groups, and no matcher: a new tool must not bypass the guard."""
         from dibs.interfaces.install.hook_command import command
 
@@ -59,7 +59,7 @@ class Copilot(Client):
 
     mcp_file = ".mcp.json"
 
-    def mcp_entry(self) -> dict[str, Any]:
+    def mcp_entry(self) -> dict[str, object]:
         """One file serves Claude Code and Copilot: the form that both read."""
         return {"type": "stdio", **super().mcp_entry()}
 
@@ -77,7 +77,7 @@ class Copilot(Client):
             "there"
         )
 
-    def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
+    def probe(self, session: str, folder: str, path: str) -> dict[str, object]:
         """A create."""
         given = {"path": os.path.join(folder, path), "file_text": "x\n"}
         return {"sessionId": session, "cwd": folder, "toolName": "create", "toolArgs": given}

@@ -10,7 +10,7 @@ from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, PATCH, READ, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.interfaces.agents.adapter import HookAnswer
 
 EVENTS = {
     "sessionStart": BOOT, "preToolUse": BEFORE, "postToolUse": AFTER, "postToolUseFailure": AFTER, "stop": STOP,
@@ -36,14 +36,14 @@ NAMELESS = (
 )  # fmt: skip
 
 
-def deny(event: str, reason: str) -> dict[str, Any]:
+def deny(event: str, reason: str) -> HookAnswer:
     """A refusal; in Claude Code's dialect for an event of that."""
     if event[:1].isupper():
         return agents.claude_denial(event, reason)
     return {"permission": "deny", "user_message": reason, "agent_message": reason}
 
 
-def context(event: str, text: str) -> dict[str, Any]:
+def context(event: str, text: str) -> HookAnswer:
     """A text for the model."""
     if event[:1].isupper():
         return agents.claude_context(event, text)

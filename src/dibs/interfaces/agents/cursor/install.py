@@ -13,7 +13,7 @@ from dibs.interfaces.agents.cursor import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
 REGISTERED = ("sessionStart", "preToolUse", "postToolUse", "postToolUseFailure", "stop", "sessionEnd")
 
@@ -42,31 +42,31 @@ class Cursor(Client):
         ),
     )
 
-    def denies(self, answer: Any) -> bool:
+    def denies(self, answer: HookAnswer) -> bool:
         """Its own dialect: init registers that."""
         return bool(answer["permission"] == "deny")
 
-    def start_notice(self, text: str) -> dict[str, Any] | None:
+    def start_notice(self, text: str) -> HookAnswer | None:
         """For the model."""
         return hook.context("sessionStart", text)
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, HookEntry]:
         """Handlers without groups, and no matcher: a new tool must not bypass the guard."""
         from dibs.interfaces.install.hook_command import command
 
-        found: dict[str, Any] = {}
+        entries: dict[str, HookEntry] = {}
         for event in REGISTERED:
             moment = hook.EVENTS[event]
-            found[event] = {
+            entries[event] = {
                 "command": command(self, event), "timeout": END_TIMEOUT_S if moment == END else HOOK_TIMEOUT_S,
             }  # fmt: skip
             if moment == BEFORE:
-                found[event]["failClosed"] = True  # a hook that times out or cannot start refuses the call
-        return found
+                entries[event]["failClosed"] = True  # a hook that times out or cannot start refuses the call
+        return entries
 
     mcp_file = ".cursor/mcp.json"
 
-    def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
+    def probe(self, session: str, folder: str, path: str) -> dict[str, object]:
         """A write, as it was captured; the id of a call has two lines."""
         given = {"path": os.path.join(folder, path), "contents": "x\n"}
         return {

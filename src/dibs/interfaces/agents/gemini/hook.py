@@ -6,7 +6,7 @@ from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, PROMPT, READ,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.interfaces.agents.adapter import HookAnswer
 
 EVENTS = {
     "SessionStart": BOOT, "BeforeAgent": PROMPT, "BeforeTool": BEFORE, "AfterTool": AFTER, "AfterAgent": STOP,
@@ -25,7 +25,7 @@ NAMELESS = ()
 context = claude_context
 
 
-def deny(event: str, reason: str) -> dict[str, Any]:
+def deny(event: str, reason: str) -> HookAnswer:
     """A refusal; it is the same at every event."""
     del event
     return {"decision": "deny", "reason": reason}

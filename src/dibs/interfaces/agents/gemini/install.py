@@ -9,7 +9,7 @@ from dibs.interfaces.agents.gemini import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
 
 class Gemini(Client):
@@ -30,15 +30,15 @@ class Gemini(Client):
     note = 'Gemini asks before each `dibs …`: a project cannot allow it. A person can, once: "Always allow"'
     trust_order = "start `gemini` in this repository, in each working tree, and trust the folder"
 
-    def denies(self, answer: Any) -> bool:
+    def denies(self, answer: HookAnswer) -> bool:
         """The same."""
         return bool(answer["decision"] == "deny")
 
-    def start_notice(self, text: str) -> dict[str, Any] | None:
+    def start_notice(self, text: str) -> HookAnswer | None:
         """For the person only."""
         return {"systemMessage": text}
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, HookEntry]:
         """No matcher: a new tool must not bypass the guard. Timeouts are in milliseconds."""
         return {
             event: {"hooks": [{"name": "dibs", **self.handler(event, HOOK_TIMEOUT_S * 1000)}]} for event in hook.EVENTS
@@ -46,7 +46,7 @@ class Gemini(Client):
 
     mcp_file = settings_file
 
-    def mcp_entry(self) -> dict[str, Any]:
+    def mcp_entry(self) -> dict[str, object]:
         """With `trust`: without, it does not offer the tools at all to a model that nobody watches."""
         return {**super().mcp_entry(), "trust": True}
 

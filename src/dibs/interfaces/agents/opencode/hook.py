@@ -6,7 +6,7 @@ from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, PATCH, PROMPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.interfaces.agents.adapter import HookAnswer
 
 EVENTS = {
     "session.created": BOOT, "chat.message": PROMPT, "tool.execute.before": BEFORE, "tool.execute.after": AFTER,
@@ -26,13 +26,13 @@ RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 
-def deny(event: str, reason: str) -> dict[str, Any]:
+def deny(event: str, reason: str) -> HookAnswer:
     """A refusal; it is the same at every event."""
     del event
     return {"deny": reason}
 
 
-def context(event: str, text: str) -> dict[str, Any]:
+def context(event: str, text: str) -> HookAnswer:
     """A text for the model; it is the same at every event."""
     del event
     return {"context": text}

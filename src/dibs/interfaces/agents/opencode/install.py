@@ -14,7 +14,7 @@ from dibs.interfaces.agents.opencode import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
 PLUGIN = os.path.join(os.path.dirname(__file__), "plugin.js")
 FIRST = "// made by `dibs init`"  # the first words of a plugin that is ours
@@ -43,7 +43,7 @@ class OpenCode(Client):
     )
     writer = "write"
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, HookEntry]:
         """The plugin asks about every tool: a new one must not bypass the guard."""
         from dibs.interfaces.install.hook_command import command
 
@@ -77,7 +77,7 @@ class OpenCode(Client):
 
     mcp_file = "opencode.json"
 
-    def mcp_entry(self) -> dict[str, Any]:
+    def mcp_entry(self) -> dict[str, object]:
         """Its own form: one list of words."""
         from dibs.interfaces.install.mcp_entries import COMMAND
 
@@ -101,7 +101,7 @@ class OpenCode(Client):
 
         return mcp_entries.command(text, path, _servers(text, path))
 
-    def start_notice(self, text: str) -> dict[str, Any] | None:
+    def start_notice(self, text: str) -> HookAnswer | None:
         """For the model."""
         return hook.context("session.created", text)
 
@@ -114,11 +114,11 @@ class OpenCode(Client):
             if os.environ.get(name, "").lower() in {"1", "true"}
         ]
 
-    def denies(self, answer: Any) -> bool:
+    def denies(self, answer: HookAnswer) -> bool:
         """By the word that the plugin looks for."""
         return bool(answer["deny"])
 
-    def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
+    def probe(self, session: str, folder: str, path: str) -> dict[str, object]:
         """A write, as the plugin tells it."""
         return {
             "session_id": session, "cwd": folder, "hook_event_name": "tool.execute.before", "tool_name": "write",

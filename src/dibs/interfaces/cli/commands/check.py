@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from dibs.audit.answers import CheckAnswer
     from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
     from dibs.interfaces.cli.render import Items
@@ -54,12 +55,12 @@ def run(words: Words) -> int:
             _watch(words)
         except KeyboardInterrupt:
             return INTERRUPTED
-    _, found = _look(words)
-    code = NO if found["failed"] else EXIT_UNKNOWN if found["unknown"] else YES
+    _, audit = _look(words)
+    code = NO if audit["failed"] else EXIT_UNKNOWN if audit["unknown"] else YES
     if words.json:
-        answer("check", found, as_json=True, ok=code == YES)
+        answer("check", audit, as_json=True, ok=code == YES)
     else:
-        terminal.write(guards.check(found, verbose=bool(words.fields.get("verbose"))))
+        terminal.write(guards.check(audit, verbose=bool(words.fields.get("verbose"))))
     return code
 
 
@@ -71,19 +72,19 @@ class _CheckDoor(ReportDoor):
     def prove_guards(self, session: Session) -> list[dict[str, Any]]:
         from dibs.interfaces.cli.doctor import guards as proof
 
-        return list(proof.proofs(session))
+        return [{**check} for check in proof.proofs(session)]
 
 
-def _look(words: Words) -> tuple[Session, dict[str, Any]]:
+def _look(words: Words) -> tuple[Session, CheckAnswer]:
     """Look once, by the configuration of this moment."""
     operation = catalogue.operation("check")
     session, call, values = read(operation, words, _CheckDoor)
-    found: dict[str, Any] = session.answer(operation, call, values)
+    audit: CheckAnswer = session.answer(operation, call, values)
     if words.fields.get("junit"):
         from dibs.audit import build, junit
 
-        build.write_out(session, words.fields["junit"], junit.render(found))
-    return session, found
+        build.write_out(session, words.fields["junit"], junit.render(audit))
+    return session, audit
 
 
 def _settle(words: Words) -> int:
@@ -106,33 +107,33 @@ def _watch(words: Words) -> None:
         console = terminal.console_for(sys.stdout, live=True)
         hint = terminal.Line("  Ctrl-C ends this.", "dim")
         with Live(console=console, screen=True, auto_refresh=False) as live:
-            for found in _looks(words):
+            for audit in _looks(words):
                 columns, rows = console.size
-                shown: Items = [found] if isinstance(found, str) else []
-                if not isinstance(found, str):
-                    shown = guards.check_within(found, columns, rows - 1, verbose=verbose)
+                shown: Items = [audit] if isinstance(audit, str) else []
+                if not isinstance(audit, str):
+                    shown = guards.check_within(audit, columns, rows - 1, verbose=verbose)
                 live.update(terminal.drawing([*shown, hint]), refresh=True)
     last = ""
-    for found in _looks(words):
-        if isinstance(found, str):
-            terminal.complain(found)
+    for audit in _looks(words):
+        if isinstance(audit, str):
+            terminal.complain(audit)
             continue
-        said = jsontext.encode([[one["check"], one["status"], one["findings"]] for one in found["checks"]])
+        said = jsontext.encode([[one["check"], one["status"], one["findings"]] for one in audit["checks"]])
         if said != last:
             last = said
             if words.json:
-                answer("check", found, as_json=True, ok=not found["failed"] and not found["unknown"])
+                answer("check", audit, as_json=True, ok=not audit["failed"] and not audit["unknown"])
             else:
-                terminal.write([*guards.check(found, verbose=verbose), ""])
+                terminal.write([*guards.check(audit, verbose=verbose), ""])
             sys.stdout.flush()
 
 
-def _looks(words: Words) -> Iterator[dict[str, Any] | str]:
+def _looks(words: Words) -> Iterator[CheckAnswer | str]:
     """Looks without end, one whenever something may have changed; a text while the store cannot be asked."""
     trouble = ""
     while True:
         try:
-            session, found = _look(words)
+            session, audit = _look(words)
         except (Busy, Unavailable) as error:  # it may come back
             if error.message != trouble:
                 trouble = error.message
@@ -140,7 +141,7 @@ def _looks(words: Words) -> Iterator[dict[str, Any] | str]:
             clock.sleep(WATCH_S)
             continue
         trouble = ""
-        yield found
+        yield audit
         try:
             session.store.follow(session.store.head().seq, WATCH_S)
         except (Busy, Unavailable):

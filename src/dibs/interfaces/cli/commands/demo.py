@@ -12,7 +12,7 @@ from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Mapping
 
     from dibs.demo.results import DemoResult
     from dibs.interfaces.cli.parse import Words
@@ -95,7 +95,7 @@ def _serve(words: Words) -> int:
     seed = _number(words, "seed", 0, 2**63 - 1, plan.SEED)
     first = True
 
-    def ready(about: dict[str, Any]) -> None:
+    def ready(about: Mapping[str, str]) -> None:
         nonlocal first
         if words.json:
             sys.stdout.write(

@@ -23,8 +23,8 @@ from dibs.stores.engines import database_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.audit.answers import CheckView
+    from dibs.interfaces.cli.doctor.mends import MendResult
     from dibs.interfaces.cli.parse import Words
 
 STYLES = {"ok": "green", "WARN": "yellow", "FAIL": "bold red", "note": "dim"}
@@ -71,31 +71,31 @@ def run(words: Words) -> int:
     return NO if failed else YES
 
 
-def _examined(session: Session, words: Words) -> list[dict[str, Any]]:
+def _examined(session: Session, words: Words) -> list[CheckView]:
     """The declared part: the workspace and its store."""
     call = session.identify(words.common.get("as"))
-    checks: list[dict[str, Any]] = session.answer(catalogue.operation("doctor"), call, {})["checks"]
+    checks: list[CheckView] = session.answer(catalogue.operation("doctor"), call, {})["checks"]
     return checks
 
 
-def _fix(session: Session, words: Words) -> list[dict[str, Any]]:
+def _fix(session: Session, words: Words) -> list[MendResult]:
     """Mend; what was, or would be, mended."""
     from dibs.interfaces.cli.doctor import mends
 
     dry = bool(words.fields.get("dry_run"))
-    done = []
-    for one in mends.mend(session, session.identify(words.common.get("as")), dry=dry):
-        done.append(one)
+    results = []
+    for result in mends.mend(session, session.identify(words.common.get("as")), dry=dry):
+        results.append(result)
         if not words.json:
-            word = "would mend" if dry else "mended" if one["ok"] else "NOT mended"
-            sys.stdout.write(f"{word}  {one['what']}: {one['message']}\n")
+            word = "would mend" if dry else "mended" if result["ok"] else "NOT mended"
+            sys.stdout.write(f"{word}  {result['what']}: {result['message']}\n")
             sys.stdout.flush()
-    if not done and not words.json:
+    if not results and not words.json:
         sys.stdout.write("nothing to mend\n")
-    return done
+    return results
 
 
-def _say(check: dict[str, Any]) -> None:
+def _say(check: CheckView) -> None:
     from dibs.interfaces.cli import terminal
 
     word = "ok" if check["ok"] else {"error": "FAIL", "warning": "WARN"}[check["severity"]]
@@ -105,16 +105,16 @@ def _say(check: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _guards(session: Session, *, aloud: bool) -> list[dict[str, Any]]:
+def _guards(session: Session, *, aloud: bool) -> list[CheckView]:
     """The checks on hooks and clients. What only a person can mend in their client is a warning and fails nothing."""
     from dibs.interfaces.cli.doctor import guards
 
-    found = []
+    checks = []
     for check in guards.examine(session):
-        found.append(check)
+        checks.append(check)
         if aloud:
             _say(check)
-    return found
+    return checks
 
 
 # --- recovery
@@ -153,7 +153,7 @@ def _recover(session: Session, words: Words) -> int:
     return YES
 
 
-def _ask(path: str, checks: list[dict[str, Any]]) -> None:
+def _ask(path: str, checks: list[CheckView]) -> None:
     wrong = "; ".join(check["message"] for check in checks if not check["ok"])
     if not os.isatty(0):
         raise Unavailable(f"{wrong}. Recovery voids all claims; say --yes to do it.", path=path)

@@ -18,7 +18,27 @@ from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import NotRequired, TypedDict
+
+    from dibs.agent_folder.takeover import ConflictView, QueuedTask, Repaired, Stale, TakenOver
+    from dibs.operations.agents.answers import BootAnswer
+
+    class ImportReport(TypedDict):
+        """What was done, or would be; the last two are of `--uninstall`."""
+
+        workspace: str
+        registry: str
+        claims: NotRequired[list[TakenOver]]
+        tasks: NotRequired[list[QueuedTask]]
+        stale: NotRequired[list[Stale]]
+        repaired: NotRequired[list[Repaired]]
+        conflicts: list[ConflictView]
+        scripts: NotRequired[list[str]]  # that were installed
+        states: NotRequired[dict[str, int]]  # how many files the registry has in each
+        changes: list[str]
+        restored: NotRequired[list[str]]
+        removed: NotRequired[list[str]]
+
 
 FIELDS = (
     Field("folder", "text", "the repository that has the .agent folder, or that folder (default: here)",
@@ -62,57 +82,56 @@ def run(arguments: list[str]) -> int:
     return NO if report["conflicts"] else YES
 
 
-def _import(desk: scripts.Registrar, *, dry: bool) -> dict[str, Any]:
+def _import(desk: scripts.Registrar, *, dry: bool) -> ImportReport:
     """Claims, scripts, and claims again: a script of old may have been at work until it was replaced."""
     todo = files.plan(desk.registry)
-    report: dict[str, Any] = takeover.take_over(desk, dry=dry)
+    taken = takeover.take_over(desk, dry=dry)
     if todo and not dry:
         files.install(desk.registry, todo)
         again = takeover.take_over(desk, dry=False)
-        for name in ("claims", "tasks", "stale", "repaired"):
-            report[name] += again[name]
-        report["conflicts"] = again["conflicts"]
-    report["scripts"] = [_relative(desk, os.path.join(desk.registry.tools, f"{name}.sh")) for name in todo]
-    report["states"] = desk.registry.counts()
-    report["changes"] = [
-        *[f"task:{entry['task']}" for entry in [*report["claims"], *report["tasks"]]],
-        *[
-            _relative(desk, desk.registry.path(files.CLAIMED, moved["task"]))
-            for moved in [*report["stale"], *report["repaired"]]
-        ],
-        *report["scripts"],
+        taken["claims"] += again["claims"]
+        taken["tasks"] += again["tasks"]
+        taken["stale"] += again["stale"]
+        taken["repaired"] += again["repaired"]
+        taken["conflicts"] = again["conflicts"]
+    installed = [_relative(desk, os.path.join(desk.registry.tools, f"{name}.sh")) for name in todo]
+    added = [entry["task"] for entry in taken["claims"]] + [entry["task"] for entry in taken["tasks"]]
+    moved = [entry["task"] for entry in taken["stale"]] + [entry["task"] for entry in taken["repaired"]]
+    changes = [
+        *[f"task:{task}" for task in added],
+        *[_relative(desk, desk.registry.path(files.CLAIMED, task)) for task in moved],
+        *installed,
     ]
-    return _about(desk, report)
+    return {
+        "workspace": desk.session.place.root, "registry": desk.registry.folder, "claims": taken["claims"],
+        "tasks": taken["tasks"], "stale": taken["stale"], "repaired": taken["repaired"],
+        "conflicts": taken["conflicts"], "scripts": installed, "states": desk.registry.counts(), "changes": changes,
+    }  # fmt: skip
 
 
-def _uninstall(desk: scripts.Registrar, *, dry: bool) -> dict[str, Any]:
+def _uninstall(desk: scripts.Registrar, *, dry: bool) -> ImportReport:
     done = list(files.uninstall(desk.registry, dry=dry))
-    report: dict[str, Any] = {
-        "restored": [_relative(desk, path) for path, kept in done if kept],
-        "removed": [_relative(desk, path) for path, kept in done if not kept],
-        "conflicts": [],
-    }
-    report["changes"] = sorted(report["restored"] + report["removed"])
-    return _about(desk, report)
-
-
-def _about(desk: scripts.Registrar, report: dict[str, Any]) -> dict[str, Any]:
-    return {"workspace": desk.session.place.root, "registry": desk.registry.folder, **report}
+    restored = [_relative(desk, path) for path, kept in done if kept]
+    removed = [_relative(desk, path) for path, kept in done if not kept]
+    return {
+        "workspace": desk.session.place.root, "registry": desk.registry.folder, "restored": restored,
+        "removed": removed, "conflicts": [], "changes": sorted(restored + removed),
+    }  # fmt: skip
 
 
 def _relative(desk: scripts.Registrar, path: str) -> str:
     return os.path.relpath(path, os.path.dirname(desk.registry.agent))
 
 
-def _print_json(report: dict[str, Any]) -> None:
-    said: dict[str, Any] = {"ok": not report["conflicts"]}
+def _print_json(report: ImportReport) -> None:
+    head: dict[str, object] = {"ok": not report["conflicts"]}
     if report["conflicts"]:
         first = report["conflicts"][0]
-        said["error"] = {"code": first["code"], "message": f"{first['task']} of {first['agent']}: {first['message']}"}
-    sys.stdout.write(jsontext.encode({**said, **report}) + "\n")
+        head["error"] = {"code": first["code"], "message": f"{first['task']} of {first['agent']}: {first['message']}"}
+    sys.stdout.write(jsontext.encode({**head, **report}) + "\n")
 
 
-def _lines(report: dict[str, Any], *, dry: bool) -> list[str]:
+def _lines(report: ImportReport, *, dry: bool) -> list[str]:
     """The report for people."""
     would = "would be " if dry else ""
     lines = [f"{would}taken over: {c['agent']} holds task:{c['task']}{_left(c)}" for c in report.get("claims", ())]
@@ -138,14 +157,14 @@ def _lines(report: dict[str, Any], *, dry: bool) -> list[str]:
     return lines
 
 
-def _brief(found: dict[str, Any]) -> None:
+def _brief(briefing: BootAnswer) -> None:
     """The briefing of a boot, as `dibs boot` prints it."""
     from dibs.interfaces.cli.dispatch import answer
 
-    answer("boot", found, as_json=False)
+    answer("boot", briefing, as_json=False)
 
 
-def _left(claim: dict[str, Any]) -> str:
+def _left(claim: TakenOver) -> str:
     if claim["expires_at"] is None:
         return ""
     from dibs.interfaces.cli.render import times

@@ -24,8 +24,6 @@ from dibs.workspace.known_clients import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.parse import Words
 
 FIELDS = (
@@ -92,7 +90,9 @@ def _install(place: location.Place, words: Words) -> int:
             "`dibs init` again"
         )
     if words.json:
-        answer: dict[str, Any] = {"workspace": place.root, "clients": chosen, "changes": changes, "notes": made.notes}
+        answer: dict[str, object] = {
+            "workspace": place.root, "clients": chosen, "changes": changes, "notes": made.notes,
+        }  # fmt: skip
         if dry:
             answer["diff"] = _diff(made)
         sys.stdout.write(jsontext.encode({"ok": True, **answer}) + "\n")

@@ -28,13 +28,14 @@ from dibs.operations.core.policy import MAX_WAIT_MS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
     from dibs.land.lander import Lander
     from dibs.land.wait import QueueLander
     from dibs.operations.core.call import Call
+    from dibs.operations.landing.answers import LandingView
 
 FIELDS = (
     Field("status", "flag", "show the queue, and what was decided lately", default=False),
@@ -132,7 +133,7 @@ class _Land:
             sys.stdout.write(jsontext.encode({"ok": False, "interrupted": True, **shown}) + "\n")
         return SIGNALLED + self._signal
 
-    def _found(self) -> dict[str, Any] | None:
+    def _found(self) -> LandingView | None:
         """The caller's own landing as it is now; None if it has none."""
         if not self._own:
             return None
@@ -140,7 +141,7 @@ class _Land:
 
         self.call.facts.clear()
         asked = {"onto": self._target, "landing": self._own}
-        found: dict[str, Any] = self.session.run(lander.TURN, self.call, asked)["landing"]
+        found: LandingView = self.session.run(lander.TURN, self.call, asked)["landing"]
         return found
 
     def _interrupt(self, number: int, _: FrameType | None) -> None:
@@ -195,7 +196,7 @@ class _Land:
         )  # fmt: skip
         return self._outcome(found)
 
-    def _was_undone(self, found: dict[str, Any]) -> bool:
+    def _was_undone(self, found: LandingView) -> bool:
         """It has landed, and the target was reset since: it is no part of it any more."""
         if found["state"] != "landed":
             return False
@@ -231,7 +232,7 @@ class _Land:
                     files = "1 file has" if count == 1 else f"{count} files have"
                     self._say(f"{files} uncommitted changes in {side.top}, which are no part of it")
 
-    def _outcome(self, found: dict[str, Any]) -> int:
+    def _outcome(self, found: LandingView) -> int:
         code = {"landed": YES, "queued": CANNOT_DECIDE}.get(found["state"], NO)
         if self.words.json:
             sys.stdout.write(jsontext.encode({"ok": code == YES, "landing": found}) + "\n")

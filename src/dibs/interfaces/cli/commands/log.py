@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.audit.answers import EventView
     from dibs.audit.events import Filter
     from dibs.interfaces.cli.parse import Words
 
@@ -63,7 +64,7 @@ def missing(gaps: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _follow(session: Any, wanted: Filter, events: list[dict[str, Any]], last: int, *, as_json: bool) -> None:
+def _follow(session: Any, wanted: Filter, events: list[EventView], last: int, *, as_json: bool) -> None:
     """Print the events as they come; one JSON object a line, since there is no end to wait for."""
 
     def called(agents: list[str]) -> dict[str, str]:
@@ -78,7 +79,7 @@ def _follow(session: Any, wanted: Filter, events: list[dict[str, Any]], last: in
         events, last, _ = page_of(session.store, last, wanted, 0, called)
 
 
-def _cells(event: dict[str, Any]) -> tuple[str, str, str]:
+def _cells(event: EventView) -> tuple[str, str, str]:
     """What a line says of an event: its kind, the agent, then what it is about, the resources first."""
     data = event["data"]
     notes = []
@@ -92,7 +93,7 @@ def _cells(event: dict[str, Any]) -> tuple[str, str, str]:
     return event["kind"], named(event), "  ".join([note for note in notes if note])
 
 
-def _line(event: dict[str, Any]) -> str:
+def _line(event: EventView) -> str:
     """One event, printed while following: with the time of day, since its age would not stay true."""
     import time
 

@@ -16,9 +16,10 @@ from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
 
     from dibs.interfaces.cli.parse import Words
+    from dibs.operations.landing.answers import RadarAnswer
 
 FIELDS = (
     Field("watch", "flag", "look repeatedly until interrupted; print whenever something changed", default=False),
@@ -40,34 +41,35 @@ def run(words: Words) -> int:
     every = durations.parse(words.fields["every"], "every") if "every" in words.fields else INTERVAL_MS
     session, call, values = read(operation, words)
 
-    def look() -> dict[str, Any]:
+    def look() -> RadarAnswer:
         from dibs.land import radar
 
-        cost: dict[str, Any] = {}
-        if not words.fields.get("known"):
-            found = radar.look(session, call)
-            cost = {"pairs": found.pairs, "merged": found.merged, "seconds": round(found.seconds, 3)}
-            for note in found.notes if not words.json else ():
-                sys.stderr.write(f"dibs: {note}\n")
+        looked = None if words.fields.get("known") else radar.look(session, call)
+        for note in looked.notes if looked and not words.json else ():
+            sys.stderr.write(f"dibs: {note}\n")
         call.facts.clear()
-        return {**session.answer(operation, call, values), **cost}
+        known: RadarAnswer = session.answer(operation, call, values)
+        if looked is not None:
+            known["pairs"], known["merged"] = looked.pairs, looked.merged
+            known["seconds"] = round(looked.seconds, 3)
+        return known
 
     return _watch(look, every, words) if watch else finish(operation, look(), words)
 
 
-def _watch(look: Any, every: int, words: Words) -> int:
+def _watch(look: Callable[[], RadarAnswer], every: int, words: Words) -> int:
     last = None
 
     def step() -> None:
         nonlocal last
-        found = look()
-        if found["conflicts"] == last:
+        known = look()
+        if known["conflicts"] == last:
             return
-        last = found["conflicts"]
+        last = known["conflicts"]
         if words.json:
-            sys.stdout.write(jsontext.encode({"ok": not last, **found}) + "\n")
+            sys.stdout.write(jsontext.encode({"ok": not last, **known}) + "\n")
         else:
-            terminal.write([*render.items("radar", found), ""])
+            terminal.write([*render.items("radar", known), ""])
         sys.stdout.flush()
 
     return until_signalled(step, max(MIN_INTERVAL_MS, every) / 1000)

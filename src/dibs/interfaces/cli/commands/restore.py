@@ -13,9 +13,8 @@ from dibs.interfaces.cli.render import continued, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.parse import Words
+    from dibs.operations.guards.answers import KeptView
 
 
 def run(words: Words) -> int:
@@ -34,18 +33,17 @@ def run(words: Words) -> int:
     return YES
 
 
-def _line(one: dict[str, Any]) -> str:
-    by = named(one, "by") if one["by"] else "an unknown author"
-    if one["how"] == "forced":
-        holder = named(one, "holder")
-        return f"{one['id']}  {one['path']}  kept {times.ago(one['at'])} ago, when {by} took it away from {holder}\n"
-    if one["how"] == "removed":
-        holder = named(one, "holder")
-        when = f"when {one['tree']} was removed ({times.ago(one['at'])} ago)"
-        return f"{one['id']}  {one['path']}  kept {when}, work of {holder}\n"
-    return (
-        f"{one['id']}  {one['path']}  overwritten {times.ago(one['at'])} ago by {by}, held by {named(one, 'holder')}\n"
-    )
+def _line(kept: KeptView) -> str:
+    by = named(kept, "by") if kept["by"] else "an unknown author"
+    if kept["how"] == "forced":
+        holder = named(kept, "holder")
+        return f"{kept['id']}  {kept['path']}  kept {times.ago(kept['at'])} ago, when {by} took it away from {holder}\n"
+    if kept["how"] == "removed":
+        holder = named(kept, "holder")
+        when = f"when {kept['tree']} was removed ({times.ago(kept['at'])} ago)"
+        return f"{kept['id']}  {kept['path']}  kept {when}, work of {holder}\n"
+    holder = named(kept, "holder")
+    return f"{kept['id']}  {kept['path']}  overwritten {times.ago(kept['at'])} ago by {by}, held by {holder}\n"
 
 
 COMMAND = Command(

@@ -22,11 +22,10 @@ from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
     from dibs.operations.core.declare import Operation
+    from dibs.workers.run_driver import RunOutcome
     from dibs.workers.run_file import Plan
 
 # Options for a start from a file; the operation's own fields are for a start by name.
@@ -117,7 +116,7 @@ def _dry_run(plan: Plan, workers: int | None, *, as_json: bool) -> int:
         return YES
     workers_count = counted(sum(crew.count for crew in crews), "worker")
     head = f"{plan.name}: {plan.pattern}, {counted(len(tasks), 'task')}, {workers_count}, commands in {plan.folder}"
-    rows = [(task["id"], task["title"], some(task.get("after", []))) for task in tasks]
+    rows = [(task["id"], task["title"], some(list(task.get("after", ())))) for task in tasks]
     terminal.write([head, terminal.Table(("TASK", "TITLE", "AFTER"), rows)])
     return YES
 
@@ -145,16 +144,22 @@ def _detach(session: Session, words: Words, log: str, run: str) -> int:
     return YES
 
 
-def _tell(session: Session, outcome: dict[str, Any], plan: Plan, log: str, *, as_json: bool) -> int:
+def _tell(session: Session, outcome: RunOutcome, plan: Plan, log: str, *, as_json: bool) -> int:
     """Print the outcome, for people or as the last line of JSON; returns the exit code."""
     done, why = outcome["complete"], outcome["why"]
     code = YES if done else NO if why in {"over", "failed"} else CANNOT_DECIDE
     if outcome.get("signal"):
         code = 128 + outcome["signal"]
     if as_json:
-        line = {"ok": done, "run": {"id": outcome["run"]}, "why": why, "log": log, "outlook": outcome["outlook"]}
+        line: dict[str, object] = {
+            "ok": done,
+            "run": {"id": outcome["run"]},
+            "why": why,
+            "log": log,
+            "outlook": outcome["outlook"],
+        }
         if "ended" in outcome:
-            line.update(run=outcome["ended"]["run"], report=outcome["report"], vote=outcome["vote"])
+            line.update(run=outcome["ended"], report=outcome["report"], vote=outcome["vote"])
         if not done:
             line["error"] = {"code": "failed", "message": _reason(outcome, plan), "run": outcome["run"]}
         sys.stdout.write(jsontext.encode(line) + "\n")
@@ -165,7 +170,7 @@ def _tell(session: Session, outcome: dict[str, Any], plan: Plan, log: str, *, as
     else:
         sys.stderr.write(f"dibs: {_reason(outcome, plan)}\n")
     if "ended" in outcome:
-        archive = outcome["ended"]["run"].get("archive")
+        archive = outcome["ended"].get("archive")
         files = [("report", outcome["report"])]
         files += [("archive", os.path.join(session.place.local, archive["file"]))] if archive else []
         terminal.write([f"{name}: {os.path.relpath(path)}" for name, path in files])
@@ -194,7 +199,7 @@ def _results(session: Session, plan: Plan, run: str) -> list[str]:
     return [*lines, f"(and {more} more: the report has them)"] if more > 0 else lines
 
 
-def _reason(outcome: dict[str, Any], plan: Plan) -> str:
+def _reason(outcome: RunOutcome, plan: Plan) -> str:
     """Why it is not complete, and what to do next."""
     run, outlook = outcome["run"], outcome["outlook"]
     again = f"`dibs run start {quoted(os.path.relpath(plan.path))} --resume {quoted(run)}` resumes it"

@@ -16,9 +16,10 @@ from dibs.workspace import serve_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from subprocess import Popen
 
     from dibs.interfaces.cli.parse import Words
+    from dibs.interfaces.serve.files import ServerAddress
     from dibs.workspace.location import Place
 
 READY_S = 30.0  # for a detached server to answer; a large database may be checked first
@@ -51,7 +52,7 @@ def run(words: Words) -> int:
     return YES
 
 
-def _tell(about: dict[str, Any], words: Words, *, stays: bool = False) -> None:
+def _tell(about: ServerAddress, words: Words, *, stays: bool = False) -> None:
     """One line when it is ready; `stays`: in this process, whose loop calls this and must not wait."""
     if words.json:
         shown = {"ok": True, **{key: about[key] for key in ("url", "token_file", "socket", "pid")}}
@@ -65,7 +66,10 @@ def _tell(about: dict[str, Any], words: Words, *, stays: bool = False) -> None:
 
         from dibs.interfaces.page import sign_in
 
-        opening = threading.Thread(target=lambda: webbrowser.open(sign_in.address(about)), daemon=True)
+        def open_page() -> None:
+            webbrowser.open(sign_in.address(about["url"], about["token_file"]))
+
+        opening = threading.Thread(target=open_page, daemon=True)
         opening.start()
         if not stays:
             opening.join(OPEN_S)
@@ -115,7 +119,7 @@ def _other(url: str, words: Words) -> str:
     return f"a server is there already, at {url}: the words of this call were not used. `dibs serve --stop` ends it"
 
 
-def _started(place: Place, words: Words) -> dict[str, Any]:
+def _started(place: Place, words: Words) -> ServerAddress:
     import subprocess
 
     from dibs.machine import background
@@ -131,7 +135,7 @@ def _started(place: Place, words: Words) -> dict[str, Any]:
     ) as started:  # fmt: skip
         line = _first_line(started, READY_S)
         started.returncode = started.returncode if started.poll() is not None else 0  # it keeps running without us
-    about = jsontext.decode(line) if line else {}
+    about = jsontext.decode(line or "{}")
     if about.get("ok"):
         return files.about(place.local) or about
     error = about.get("error", {})
@@ -143,10 +147,11 @@ def _started(place: Place, words: Words) -> dict[str, Any]:
     raise from_parts([error.pop("code", ""), message, error])
 
 
-def _first_line(started: Any, seconds: float) -> str:
+def _first_line(started: Popen[bytes], seconds: float) -> str:
     """What it says first, within that time."""
     import select
 
+    assert started.stdout is not None
     ready, _, _ = select.select([started.stdout], [], [], seconds)
     return started.stdout.readline().decode("utf-8", "replace").strip() if ready else ""
 

@@ -20,12 +20,16 @@ from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Callable, Iterator
 
     from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
     from dibs.interfaces.cli.render import Lines
+    from dibs.interfaces.cli.render.claims import Surroundings
+    from dibs.operations.claims.answers import StatusAnswer
+    from dibs.operations.landing.answers import LandingsAnswer, RadarAnswer
+
+    Look = Callable[[], StatusAnswer]  # reads the state of this moment
 
 FIELDS = (
     Field("watch", "flag", "show it again whenever it changes, until interrupted", default=False),
@@ -41,10 +45,10 @@ def run(words: Words) -> int:
     """Show the state once, or again and again."""
     session, call, values = read(catalogue.operation("status"), words)
 
-    def look() -> dict[str, Any]:
+    def look() -> StatusAnswer:
         call.facts.clear()  # a process may have died since the last look
-        found: dict[str, Any] = session.answer(catalogue.operation("status"), call, values)
-        return found
+        state: StatusAnswer = session.answer(catalogue.operation("status"), call, values)
+        return state
 
     if words.fields.get("watch"):
         try:
@@ -58,27 +62,29 @@ def run(words: Words) -> int:
     return YES
 
 
-def lines(session: Session, result: dict[str, Any]) -> Lines:
+def lines(session: Session, result: StatusAnswer) -> Lines:
     """The state of the workspace for people."""
-    about = {"workspace": os.path.basename(session.place.root), "store": _store(session), "refused": _refused(session)}
+    about: Surroundings = {
+        "workspace": os.path.basename(session.place.root), "store": _store(session), "refused": _refused(session),
+    }  # fmt: skip
     return [*claims.status(result, about), *_worktrees(session)]
 
 
 def _worktrees(session: Session) -> list[str]:
     """What waits to land, and which pairs would conflict, as the last look found it; nothing if there is none."""
     call = session.identify(None)
-    found = []
+    lines = []
     onto = target_of(session)
-    landings = session.run(catalogue.operation("landings"), call, {"limit": 1, "onto": onto})
+    landings: LandingsAnswer = session.run(catalogue.operation("landings"), call, {"limit": 1, "onto": onto})
     if landings["queued"]:
         stopped = "; nothing lands now" if landings["stopped"] is not None else ""
-        found.append(f"{landings['queued']} queued to land on {onto}{stopped} (`dibs land --status`)")
-    coming = session.run(catalogue.operation("radar"), call, {})
+        lines.append(f"{landings['queued']} queued to land on {onto}{stopped} (`dibs land --status`)")
+    coming: RadarAnswer = session.run(catalogue.operation("radar"), call, {})
     count = len(coming["conflicts"])
     if count:
         pairs = f"{count}{'+' if coming['more'] else ''} {'pair' if count == 1 else 'pairs'} of worktrees"
-        found.append(f"{pairs} would conflict if merged now (`dibs radar`)")
-    return ["", *found] if found else []
+        lines.append(f"{pairs} would conflict if merged now (`dibs radar`)")
+    return ["", *lines] if lines else []
 
 
 def _store(session: Session) -> str:
@@ -112,7 +118,7 @@ def _refused(session: Session) -> dict[tuple[str, str], int]:
 # --- watching
 
 
-def watch(session: Session, look: Any, *, as_json: bool) -> None:
+def watch(session: Session, look: Look, *, as_json: bool) -> None:
     """Show the state whenever it changes: on the whole terminal, as text in a pipe, as a JSON object a line."""
     if as_json:
         for result in _changes(session, look):
@@ -126,7 +132,7 @@ def watch(session: Session, look: Any, *, as_json: bool) -> None:
             sys.stdout.flush()
 
 
-def _changes(session: Session, look: Any) -> Iterator[dict[str, Any]]:
+def _changes(session: Session, look: Look) -> Iterator[StatusAnswer]:
     """The state, each time that it differs from the last one."""
     last = ""
     while True:
@@ -143,7 +149,7 @@ def _changes(session: Session, look: Any) -> Iterator[dict[str, Any]]:
         session.store.follow(session.store.head().seq, INTERVAL_S)
 
 
-def _screen(session: Session, look: Any) -> None:
+def _screen(session: Session, look: Look) -> None:
     from rich.live import Live
 
     hint = terminal.Line("Ctrl-C ends this.", "dim")

@@ -18,9 +18,8 @@ from dibs.workers import sweep_loop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.parse import Words
+    from dibs.operations.upkeep.answers import SweepAnswer
 
 FIELDS = (
     Field(
@@ -45,14 +44,14 @@ def run(words: Words) -> int:
     session = open_session(words)
     unread = ""
 
-    def once() -> dict[str, Any]:
+    def once() -> SweepAnswer:
         nonlocal unread
         why = session.reread() if watch else ""
         if why and why != unread:
             sys.stderr.write(f"dibs: the former configuration stays in force: {why}\n")
         unread = why
         call = session.identify(words.common.get("as"), request="" if watch else words.common.get("request-id", ""))
-        found: dict[str, Any] = session.answer(operation, call, {})
+        found: SweepAnswer = session.answer(operation, call, {})
         session.store.tidy()
         how = "sweep" if watch else "call"
         rounds.step(session, how, call.agent or call.fallback, every=0)

@@ -19,8 +19,7 @@ from dibs.operations.guards import deploy_guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.git.sync import BranchView
     from dibs.interfaces.cli.parse import Words
 
 FIELDS = (
@@ -48,15 +47,15 @@ def run(words: Words) -> int:
         )
     else:
         status = sync.BranchStatus(why="this is not a git repository")
-    shown = {"target": target, **status.as_json()}
-    refusal = deploy_guard.stale(status.as_json(), target=target, unsynced=bool(given.get("unsynced")))
+    shown = status.as_json()
+    refusal = deploy_guard.stale(shown, target=target, unsynced=bool(given.get("unsynced")))
     if refusal is not None:
         raise refusal
-    sys.stdout.write(jsontext.encode({"ok": True, **shown}) + "\n" if words.json else _line(shown))
+    sys.stdout.write(jsontext.encode({"ok": True, "target": target, **shown}) + "\n" if words.json else _line(shown))
     return YES
 
 
-def _line(shown: dict[str, Any]) -> str:
+def _line(shown: BranchView) -> str:
     if shown["behind"] is None:
         return f"not compared: {shown['why']}\n"
     note = f" ({shown['note']})" if shown.get("note") else ""

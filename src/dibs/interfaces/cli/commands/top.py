@@ -13,11 +13,10 @@ from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.parse import Words
     from dibs.interfaces.top.reader import Asker
     from dibs.interfaces.top.state import FleetState
+    from dibs.interfaces.top.view import View
 
 FIELDS = (
     Field("once", "flag", "print one picture and end; so does a pipe", default=False),
@@ -79,7 +78,7 @@ def _once(asker: Asker, state: FleetState, size: tuple[int, int], *, as_json: bo
     return YES
 
 
-def _summary(view: Any, state: FleetState) -> dict[str, Any]:
+def _summary(view: View, state: FleetState) -> dict[str, object]:
     model = view.model
     word, more, _ = model.verdict()
     return {

@@ -14,8 +14,7 @@ from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.audit.answers import UndoAnswer, UndoneView
     from dibs.interfaces.cli.parse import Words
 
 FIELDS = (
@@ -53,11 +52,11 @@ def run(words: Words) -> int:
     return YES
 
 
-def _tell(done: dict[str, Any]) -> None:
+def _tell(done: UndoneView) -> None:
     terminal.complain(f"undo {done['undo']}, which was interrupted, is done: {_result(done)}")
 
 
-def _result(done: dict[str, Any]) -> str:
+def _result(done: UndoneView | UndoAnswer) -> str:
     commit = f", in commit {done['commit'][:12]}" if done["commit"] else ""
     text = f"undone in {counted(len(done['restored']), 'file')}{commit}; `dibs undo {done['undo']}` takes that back"
     if done["conflicts"]:
@@ -72,7 +71,7 @@ def _result(done: dict[str, Any]) -> str:
 # --- what is shown
 
 
-def _preview(words: Words, shown: dict[str, Any], *, code: int) -> int:
+def _preview(words: Words, shown: UndoAnswer, *, code: int) -> int:
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": code == YES, **shown}) + "\n")
         return code
@@ -104,7 +103,7 @@ def _preview(words: Words, shown: dict[str, Any], *, code: int) -> int:
     return code
 
 
-def _agreed(words: Words, shown: dict[str, Any]) -> bool:
+def _agreed(words: Words, shown: UndoAnswer) -> bool:
     """Show it, and ask the person at the terminal; without a terminal the answer is no."""
     if words.json:
         _preview(words, {**shown, "notes": [*shown["notes"], UNASKED]}, code=NO)

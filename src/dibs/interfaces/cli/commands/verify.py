@@ -8,15 +8,14 @@ from dibs.client import catalogue
 from dibs.errors import NO, YES, Invalid
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import finish, read
-from dibs.interfaces.session_hooks import CommandDoor
+from dibs.interfaces.session_doors import CommandDoor
 from dibs.machine import clock
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.parse import Words
+    from dibs.verify.answers import VerifyAnswer
 
 PROGRESS_AFTER_MS = 1_000
 
@@ -27,7 +26,7 @@ def run(words: Words) -> int:
     if "archive" in words.fields:
         found = _archives(words)
         if words.json:
-            return finish(operation, found, words)
+            return finish(operation, {**found}, words)
         return _say(found)
     session, call, values = read(operation, words, ReportDoor)
     found = session.answer(operation, call, values)
@@ -36,7 +35,7 @@ def run(words: Words) -> int:
     return _say(found)
 
 
-def _archives(words: Words) -> dict[str, Any]:
+def _archives(words: Words) -> VerifyAnswer:
     """Archives by themselves: no workspace and no store is opened."""
     import os
 
@@ -54,15 +53,13 @@ def _archives(words: Words) -> dict[str, Any]:
         if not paths:
             raise Invalid(f"archive: there is no archive (*.jsonl.gz) in {given}", field="archive")
     head = head_of(words.fields.get("head", ""))
-    found = verify_archives(paths, head, ReportDoor(quiet=words.json).show_progress).as_json()
-    del found["ok"]
-    return found
+    return verify_archives(paths, head, ReportDoor(quiet=words.json).show_progress).as_json()
 
 
-def _say(found: dict[str, Any]) -> int:
+def _say(found: VerifyAnswer) -> int:
     from dibs.audit.check import record_lines
 
-    sys.stdout.write("".join(f"{line}\n" for line in record_lines(found, ok=not found["found"])))
+    sys.stdout.write("".join(f"{line}\n" for line in record_lines(found)))
     return NO if found["found"] else YES
 
 

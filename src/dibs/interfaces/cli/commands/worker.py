@@ -16,7 +16,17 @@ from dibs.operations.core.declare import Field
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypedDict
+
+    class WorkerSettings(TypedDict):
+        """The options of a worker, but for the command."""
+
+        type: str
+        run: str
+        can: list[str]
+        drain: bool
+        limit: int
+        idle: int | None  # ms
 
 
 FIELDS = (
@@ -75,7 +85,7 @@ def run(words: parse.Words) -> int:
     return SIGNALLED + worker.signal if worker.signal else YES
 
 
-def _settings(words: parse.Words) -> dict[str, Any]:
+def _settings(words: parse.Words) -> WorkerSettings:
     """The fields as the worker wants them."""
     given = words.fields
     try:

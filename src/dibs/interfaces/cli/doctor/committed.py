@@ -52,7 +52,7 @@ def _parts(session: Session, base: str, used: list[str]) -> dict[str, Part]:
     return parts
 
 
-def _of(part: Part, text: str | None) -> Any:
+def _of(part: Part, text: str | None) -> object:
     """What is dibs' of a text; nothing of a missing or unreadable one."""
     try:
         return part(text) if text else None

@@ -22,15 +22,20 @@ from dibs.workspace.known_clients import NAMES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Literal
 
+    from dibs.audit.answers import CheckView
     from dibs.client.session import Session
 
-ERROR, WARNING, ADVICE = "error", "warning", "advice"
+    Severity = Literal["error", "warning", "advice"]  # of a check
+
+ERROR: Severity = "error"
+WARNING: Severity = "warning"
+ADVICE: Severity = "advice"
 MISSING_RUN = "{path} is missing; `dibs init` makes it (a hook finds dibs on the PATH meanwhile)"
 
 
-def examine(session: Session) -> Iterator[dict[str, Any]]:
+def examine(session: Session) -> Iterator[CheckView]:
     """Every check on the guards, one by one."""
     base = plan.base(session.place)
     if not os.path.exists(f"{base}/.dibs/hook"):
@@ -42,7 +47,7 @@ def examine(session: Session) -> Iterator[dict[str, Any]]:
     yield from _git_hooks(session)
 
 
-def proofs(session: Session) -> Iterator[dict[str, Any]]:
+def proofs(session: Session) -> Iterator[CheckView]:
     """What `dibs check` asks for: does each client's hook refuse, would the client run it, are git's hooks there."""
     base = plan.base(session.place)
     if not os.path.exists(f"{base}/.dibs/hook"):
@@ -58,11 +63,11 @@ def proofs(session: Session) -> Iterator[dict[str, Any]]:
     yield from _git_hooks(session)
 
 
-def _check(name: str, ok: bool, message: str, severity: str = ERROR) -> dict[str, Any]:
+def _check(name: str, ok: bool, message: str, severity: Severity = ERROR) -> CheckView:
     return {"check": name, "ok": ok, "message": message, "severity": severity}
 
 
-def _launcher(session: Session) -> dict[str, Any]:
+def _launcher(session: Session) -> CheckView:
     """Does the launcher find an interpreter and dibs?"""
     path = f"{session.place.local}/run"
     if launcher.is_current(session.place.local):
@@ -86,7 +91,7 @@ def _launcher(session: Session) -> dict[str, Any]:
     )
 
 
-def _scripts(base: str) -> Iterator[dict[str, Any]]:
+def _scripts(base: str) -> Iterator[CheckView]:
     """Are the launcher and the command, which are committed, as this dibs writes them?"""
     for name, text in (("hook", launcher.hook_text()), ("dibs", launcher.COMMAND)):
         path = f"{base}/.dibs/{name}"
@@ -105,7 +110,7 @@ def _scripts(base: str) -> Iterator[dict[str, Any]]:
 # --- clients
 
 
-def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
+def _clients(session: Session, base: str) -> Iterator[CheckView]:
     trees = _trees(session, base)
     used = [client for client in NAMES if any(_commands(client, tree) for tree in trees)]
     if not used:
@@ -123,7 +128,7 @@ def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
             yield _check(name, True, message, ADVICE)
 
 
-def _proven(session: Session, used: list[str], trees: list[str]) -> Iterator[dict[str, Any]]:
+def _proven(session: Session, used: list[str], trees: list[str]) -> Iterator[CheckView]:
     """A forbidden write, tried with each client's own command in each working tree."""
     try:
         roles = session.config.policy.guards["roles"]
@@ -136,7 +141,7 @@ def _proven(session: Session, used: list[str], trees: list[str]) -> Iterator[dic
         yield _check("guards", False, f"they could not be tried: {getattr(error, 'message', error)}")
 
 
-def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
+def _current(client: str, base: str) -> Iterator[CheckView]:
     """Are the settings as this dibs would write them?"""
     path = f"{base}/{agents.of(client).settings_file}"
     try:
@@ -167,7 +172,7 @@ def _old_files(client: str, base: str) -> list[str]:
     return found
 
 
-def _allowed(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
+def _allowed(client: str, trees: list[str]) -> Iterator[CheckView]:
     """May its model run every command of dibs without a person being asked? Some of them run any program."""
     for entry in dict.fromkeys(entry for tree in trees for entry in agents.of(client).allows_all(tree)):
         message = (
@@ -178,7 +183,7 @@ def _allowed(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
         yield _check(f"{client} permissions", False, message, WARNING)
 
 
-def _servers(used: list[str], trees: list[str]) -> Iterator[dict[str, Any]]:
+def _servers(used: list[str], trees: list[str]) -> Iterator[CheckView]:
     """Does our MCP entry start in every working tree, and list tools? What several clients would run is run once."""
     known: dict[tuple[str, ...], tuple[int, str]] = {}
     for client in used:
@@ -205,7 +210,7 @@ def _server(client: str, path: str) -> list[str]:
         return []
 
 
-def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:
+def _proof(client: str, tree: str, scratch: str) -> CheckView:
     name = f"{client} guard"
     commands = _commands(client, tree)
     if commands is None:
@@ -240,7 +245,7 @@ def has_hooks(client: str, tree: str) -> bool:
     return _commands(client, tree) is not None
 
 
-def _trusted(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
+def _trusted(client: str, trees: list[str]) -> Iterator[CheckView]:
     name = f"{client} trust"
     for tree in trees:
         off = agents.of(client).switched_off(tree)
@@ -267,7 +272,7 @@ def _trees(session: Session, base: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) -> Iterator[dict[str, Any]]:
+def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) -> Iterator[CheckView]:
     """What a new worktree, or a teammate, would not have."""
     if not session.place.common:
         return
@@ -290,7 +295,7 @@ def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) 
 # --- git
 
 
-def _git_hooks(session: Session) -> Iterator[dict[str, Any]]:
+def _git_hooks(session: Session) -> Iterator[CheckView]:
     place = session.place
     if not place.common:
         return

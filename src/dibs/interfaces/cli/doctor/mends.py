@@ -19,23 +19,32 @@ from dibs.workspace.known_clients import NAMES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
 
+    class MendResult(TypedDict):
+        """One thing that was mended, or could not be."""
 
-def mend(session: Session, call: Call, *, dry: bool) -> Iterator[dict[str, Any]]:
+        what: str
+        message: str
+        ok: bool
+
+    from dibs.workspace.location import Place
+
+
+def mend(session: Session, call: Call, *, dry: bool) -> Iterator[MendResult]:
     """Mend one thing after the other; each is told when it is done."""
-    for found in (_installed(session), housekeeping.mends(session, call)):
+    for mends in (_installed(session), housekeeping.mends(session, call)):
         try:
-            for what, message, do in found:
+            for what, message, do in mends:
                 yield _done(what, message, do, dry=dry)
         except (DibsError, OSError) as error:
             yield {"what": "look", "message": getattr(error, "message", str(error)), "ok": False}
 
 
-def _done(what: str, message: str, do: Callable[[], Any], *, dry: bool) -> dict[str, Any]:
+def _done(what: str, message: str, do: Callable[[], object], *, dry: bool) -> MendResult:
     try:
         if not dry:
             do()
@@ -63,7 +72,7 @@ def _installed(session: Session) -> Iterator[housekeeping.Mend]:
         yield "launcher", f"{place.local}/run or its copies are missing or old", lambda: launcher.put(place)
 
 
-def _used(place: Any, base: str) -> list[str]:
+def _used(place: Place, base: str) -> list[str]:
     """The clients that have, or had, hooks of dibs here."""
     known = plan.Plan(place).record.files
     return [name for name in NAMES if agents.of(name).settings_file in known or guards.has_hooks(name, base)]

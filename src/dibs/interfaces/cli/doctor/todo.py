@@ -7,7 +7,7 @@ from dibs.workspace.known_clients import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.audit.answers import CheckView
 
 # Where a message names one of these, that is what to do.
 WAYS = (
@@ -17,17 +17,17 @@ WAYS = (
 )
 
 
-def guarded(checks: list[dict[str, Any]]) -> list[str]:
+def guarded(checks: list[CheckView]) -> list[str]:
     """The clients whose hooks refuse what they must in every working tree, and which would run them."""
     return _passing(checks, {"guard", "trust"})
 
 
-def proven(checks: list[dict[str, Any]]) -> list[str]:
+def proven(checks: list[CheckView]) -> list[str]:
     """The clients whose hooks refuse what they must in every working tree, whether or not the client would run them."""
     return _passing(checks, {"guard"})
 
 
-def _passing(checks: list[dict[str, Any]], kinds: set[str]) -> list[str]:
+def _passing(checks: list[CheckView], kinds: set[str]) -> list[str]:
     found: dict[str, list[bool]] = {}
     seen: dict[str, set[str]] = {}
     for check in checks:
@@ -38,14 +38,14 @@ def _passing(checks: list[dict[str, Any]], kinds: set[str]) -> list[str]:
     return [client for client, oks in found.items() if all(oks) and kinds <= seen[client]]
 
 
-def todo(checks: list[dict[str, Any]]) -> list[str]:
+def todo(checks: list[CheckView]) -> list[str]:
     """What a person has to do, errors first."""
     left = [check for check in checks if not check["ok"] and check["severity"] != "advice"]
     left.sort(key=lambda check: check["severity"] != "error")
     return list(dict.fromkeys(_order(check) for check in left))
 
 
-def _order(check: dict[str, Any]) -> str:
+def _order(check: CheckView) -> str:
     name, message = check["check"], check["message"]
     client, _, what = name.partition(" ")
     if what == "trust" and client in NAMES and check["severity"] == "warning":
@@ -56,7 +56,7 @@ def _order(check: dict[str, Any]) -> str:
     return next((order for sign, order in WAYS if sign in message), f"{name}: {message}")
 
 
-def ending(checks: list[dict[str, Any]], failed: list[str], orders: list[str]) -> str:
+def ending(checks: list[CheckView], failed: list[str], orders: list[str]) -> str:
     """The last lines: well or not, and what is left to do."""
     ready, works = guarded(checks), proven(checks)
     if failed:

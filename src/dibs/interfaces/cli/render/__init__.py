@@ -11,8 +11,9 @@ from dibs.interfaces.cli import terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Mapping, Sequence
+
+    from dibs.operations.core.answers import Page
 
     Items = Sequence[str | terminal.Table]  # what a renderer returns
     Lines = list[str | terminal.Table]  # the same while it is made
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 AT_WORK = frozenset({"alive", "unknown"})  # states of agents that may still act
 
 
-def show(command: str, result: dict[str, Any]) -> None:
+def show(command: str, result: Mapping[str, object]) -> None:
     """Print the answer of an operation."""
     terminal.write(items(command, result))
 
 
-def items(command: str, result: dict[str, Any]) -> Items:
+def items(command: str, result: Mapping[str, object]) -> Items:
     """The answer of an operation as lines and tables."""
     group = catalogue.operation(command).group
     renderers = __import__(f"dibs.interfaces.cli.render.{group}", fromlist=["RENDERERS"]).RENDERERS
@@ -33,7 +34,7 @@ def items(command: str, result: dict[str, Any]) -> Items:
     return found
 
 
-def _plain(result: dict[str, Any]) -> Items:
+def _plain(result: Mapping[str, object]) -> Items:
     return [f"{key}: {value}" for key, value in result.items()]
 
 
@@ -42,11 +43,11 @@ def some(names: list[str], few: int = 3) -> str:
     return ", ".join(names[:few]) + (f" and {len(names) - few} more" if len(names) > few else "")
 
 
-def continued(result: dict[str, Any]) -> Lines:
+def continued(result: Mapping[str, object]) -> Lines:
     """How to see the rest of a listing, if there is one."""
     return [f"(more: `--after {result['cursor']}`)"] if result.get("cursor") else []
 
 
-def listed(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: str, result: dict[str, Any]) -> Items:
+def listed(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: str, result: Page) -> Items:
     """A listing: its table, or that there is nothing, and how to go on."""
     return [terminal.Table(head, rows) if rows else empty, *continued(result)]

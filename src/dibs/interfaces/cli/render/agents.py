@@ -8,10 +8,18 @@ from dibs.interfaces.cli.render import listed, messages, some, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.render import Items, Lines
-    from dibs.operations.agents.answers import BootAnswer
+    from dibs.operations.agents.answers import (
+        AgentsAnswer,
+        AgentView,
+        BootAnswer,
+        KillAnswer,
+        LeaveAnswer,
+        ReviveAnswer,
+        RulesAnswer,
+        ScratchAnswer,
+        WhoamiAnswer,
+    )
 
 FIRST = 2  # columns of a listing that are shown also if they are empty
 MAX_SHOWN = 10  # claims and losses that a briefing names: a model pays for each line
@@ -47,20 +55,20 @@ def _boot(result: BootAnswer) -> Items:
     return lines
 
 
-def _kind(agent: dict[str, Any]) -> str:
+def _kind(agent: AgentView) -> str:
     """What an agent or person is, in one word."""
     return str(agent["type"] or (agent["kind"] if agent["kind"] == "person" else ""))
 
 
-def _tasks(agent: dict[str, Any]) -> str:
+def _tasks(agent: AgentView) -> str:
     return some([*agent.get("tasks", []), *[f"{task} (assigned)" for task in agent.get("assigned", [])]])
 
 
-def _used(agent: dict[str, Any]) -> str:
+def _used(agent: AgentView) -> str:
     return f"{agent['cpu']:g} % cpu, {agent['memory'] // 1_048_576} MB" if "cpu" in agent else ""
 
 
-def _agents(result: dict[str, Any]) -> Items:
+def _agents(result: AgentsAnswer) -> Items:
     every = result["agents"]
     rows: list[tuple[str, ...]] = [
         (named(a), a["state"], a["health"] if a["state"] != "left" else "", _kind(a),
@@ -73,11 +81,11 @@ def _agents(result: dict[str, Any]) -> Items:
     return listed(tuple([head[place] for place in shown]), rows, "no agents", result)
 
 
-def _breaker(agent: dict[str, Any]) -> str:
+def _breaker(agent: AgentView) -> str:
     return "" if agent["breaker"] == "closed" else f"breaker {agent['breaker']}"
 
 
-def _kill(result: dict[str, Any]) -> Items:
+def _kill(result: KillAnswer) -> Items:
     voided = f"; voided: {', '.join(result['voided'])}" if result["voided"] else ""
     if result["killed"] != 1:
         names = ", ".join([named(agent) for agent in result["agents"]])
@@ -92,7 +100,7 @@ def _kill(result: dict[str, Any]) -> Items:
     ]
 
 
-def _running(result: dict[str, Any]) -> list[str]:
+def _running(result: KillAnswer) -> list[str]:
     """What a killed agent's client started before, and dibs does not end."""
     if not result["running"]:
         return []
@@ -100,7 +108,7 @@ def _running(result: dict[str, Any]) -> list[str]:
     return ["still running, started before; dibs does not end these (`kill PID` does):", *shown]
 
 
-def _revive(result: dict[str, Any]) -> Items:
+def _revive(result: ReviveAnswer) -> Items:
     names = [named(agent) for agent in result["agents"]]
     if not names:
         return ["no agent is stopped by `dibs kill all`; one that was killed by its name is revived by its name"]
@@ -112,13 +120,13 @@ def _revive(result: dict[str, Any]) -> Items:
     return [f"{result['revived']} agents may act again: {', '.join(names)}{more}; they got nothing back."]
 
 
-def _leave(result: dict[str, Any]) -> Items:
+def _leave(result: LeaveAnswer) -> Items:
     if result["passed"]:
         return [f"left; {', '.join(result['passed'])} passed to {named(result, 'to')}"]
     return ["left" + (f"; released {', '.join(result['released'])}" if result["released"] else "")]
 
 
-def _whoami(result: dict[str, Any]) -> Items:
+def _whoami(result: WhoamiAnswer) -> Items:
     by = {"process": "by your client's process", "user": "by the operating system's user"}
     known = f"incarnation {result['incarnation']}, holds {result['held']}" if result["known"] else "not known here yet"
     role = f", role {result['role']}" if result["role"] else ""
@@ -126,7 +134,7 @@ def _whoami(result: dict[str, Any]) -> Items:
     return [f"{who}{role}; {known}; {by.get(result['by'], 'by ' + result['by'])}"]
 
 
-def _rules(result: dict[str, Any]) -> Items:
+def _rules(result: RulesAnswer) -> Items:
     if not result["digest"]:
         return ["this workspace has no rules; `dibs init` makes .dibs/rules.md"]
     told = (
@@ -137,7 +145,7 @@ def _rules(result: dict[str, Any]) -> Items:
     return [result["text"].rstrip("\n"), "", f"({result['digest']}: {told})"]
 
 
-def _scratch(result: dict[str, Any]) -> Items:
+def _scratch(result: ScratchAnswer) -> Items:
     return [result["scratch"]]
 
 

@@ -10,7 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.audit.answers import AuditCheckView, AuditFindingView, CheckAnswer
     from dibs.interfaces.cli.render import Items, Lines
+    from dibs.operations.oversight.answers import CheckSettleAnswer
 
 MARKS = {"ok": ("✓", "green"), "fail": ("✗ FAIL:", "red"), "warn": ("! note:", "yellow"), "n/a": ("-", "dim"),
          "unknown": ("? UNKNOWN:", "yellow")}  # fmt: skip
@@ -19,17 +21,17 @@ MAX_ORDERS_SHOWN = 3  # remedies below one check
 COLORS = {"none": "green", "low": "yellow", "medium": "yellow", "high": "bold red"}
 
 
-def check_within(found: dict[str, Any], columns: int, rows: int, *, verbose: bool = False) -> Items:
+def check_within(audit: CheckAnswer, columns: int, rows: int, *, verbose: bool = False) -> Items:
     """The audit on a screen of this size: without what passed if that does not fit; the result is always there."""
 
     def high(lines: list[Any]) -> int:
         return sum(max(1, -(-len(line) // columns)) for line in lines)
 
-    lines = check(found, verbose=verbose)
+    lines = check(audit, verbose=verbose)
     if high(lines) <= rows:
         return lines
-    quiet = [one for one in found["checks"] if one["status"] in {"ok", "n/a"}]
-    loud = {**found, "checks": [one for one in found["checks"] if one not in quiet]}
+    quiet = [view for view in audit["checks"] if view["status"] in {"ok", "n/a"}]
+    loud: CheckAnswer = {**audit, "checks": [view for view in audit["checks"] if view not in quiet]}
     lines = check(loud, verbose=verbose, only=False)
     lines[2:2] = [terminal.Line(f"     {len(quiet)} checks passed or do not apply", "dim")]
     body, end = lines[:-3], lines[-3:]  # an empty line, the result, the severity
@@ -40,40 +42,40 @@ def check_within(found: dict[str, Any], columns: int, rows: int, *, verbose: boo
     return [*body, *end]
 
 
-def check(found: dict[str, Any], *, verbose: bool = False, only: bool = True) -> list[Any]:
+def check(audit: CheckAnswer, *, verbose: bool = False, only: bool = True) -> Lines:
     """The audit: heading, one line a check, then what to do and how bad it is. `only`: one check has its own title."""
-    single = found["checks"][0] if only and len(found["checks"]) == 1 else None
+    single = audit["checks"][0] if only and len(audit["checks"]) == 1 else None
     head = f"CHECK {single['number']} — {single['title']}" if single else "CHECK — Multi-Agent Coordination"
-    lines: Lines = [terminal.Line(f"  {head} of {found['workspace']}", "bold"), f"  {RULE}"]
-    for one in found["checks"]:
-        lines += _one(one, verbose=verbose)
-    severity, risk = found["severity"], found["risk"]
-    lines += ["", f"  Result: {found['result']}"]
+    lines: Lines = [terminal.Line(f"  {head} of {audit['workspace']}", "bold"), f"  {RULE}"]
+    for view in audit["checks"]:
+        lines += _check(view, verbose=verbose)
+    severity, risk = audit["severity"], audit["risk"]
+    lines += ["", f"  Result: {audit['result']}"]
     said = f"{severity.upper()} — {risk}" if risk else severity
     lines.append(terminal.Line(f"  Severity: {said}", COLORS[severity]))
     return lines
 
 
-def _one(one: dict[str, Any], *, verbose: bool) -> Lines:
-    mark, style = MARKS[one["status"]]
-    lines: Lines = [terminal.Line(f"  {one['number']:>2} {mark} {one['message']}", style if style != "green" else "")]
+def _check(view: AuditCheckView, *, verbose: bool) -> Lines:
+    mark, style = MARKS[view["status"]]
+    lines: Lines = [terminal.Line(f"  {view['number']:>2} {mark} {view['message']}", style if style != "green" else "")]
     if not verbose:
-        open_ = [each["remedy"] for each in one["findings"] if "settled" not in each][:MAX_ORDERS_SHOWN]
-        orders = dict.fromkeys(open_) if open_ else [one["remedy"]]
-        if not one["ok"]:
+        open_ = [each["remedy"] for each in view["findings"] if "settled" not in each][:MAX_ORDERS_SHOWN]
+        orders = dict.fromkeys(open_) if open_ else [view["remedy"]]
+        if not view["ok"]:
             lines += [terminal.Line(f"       → {order}", "dim") for order in orders if order]
         return lines
-    for finding in one["findings"]:
+    for finding in view["findings"]:
         lines += _finding(finding)
-    if one["remedy"] and not one["findings"]:
-        lines.append(terminal.Line(f"       → {one['remedy']}", "dim"))
-    if one["figures"]:
-        said = ", ".join(f"{name} {_figure(value)}" for name, value in one["figures"].items())
+    if view["remedy"] and not view["findings"]:
+        lines.append(terminal.Line(f"       → {view['remedy']}", "dim"))
+    if view["figures"]:
+        said = ", ".join(f"{name} {_figure(value)}" for name, value in view["figures"].items())
         lines.append(terminal.Line(f"       {said}", "dim"))
     return lines
 
 
-def _finding(finding: dict[str, Any]) -> Lines:
+def _finding(finding: AuditFindingView) -> Lines:
     events = ", ".join(map(str, finding["events"]))
     about = f"event{'s' if ',' in events else ''} {events}" if events else finding["id"]
     if "settled" in finding:
@@ -91,11 +93,11 @@ def _finding(finding: dict[str, Any]) -> Lines:
     return lines
 
 
-def _figure(value: Any) -> str:
+def _figure(value: object) -> str:
     return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
-def _settle(result: dict[str, Any]) -> Items:
+def _settle(result: CheckSettleAnswer) -> Items:
     what = f"event {result['settled']}" if result["settled"].isdigit() else result["settled"]
     if result["undone"]:
         return [f"{what} counts again"]

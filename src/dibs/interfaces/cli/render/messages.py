@@ -10,7 +10,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.interfaces.cli.render import Items
-    from dibs.operations.messages.answers import MessageView
+    from dibs.operations.messages.answers import (
+        AckAnswer,
+        EmitAnswer,
+        MessageView,
+        SendAnswer,
+        SubscribeAnswer,
+        SubscriptionsAnswer,
+    )
 
 UNLIMITED_CHARS = 1 << 20  # letters: no message is that long
 MAX_RECIPIENTS_SHOWN = 5  # recipients that are named
@@ -27,30 +34,30 @@ def _inbox(result: dict[str, Any]) -> Items:
     return [*lines(result["messages"]), *more] or ["no messages"]
 
 
-def _send(result: dict[str, Any]) -> Items:
+def _send(result: SendAnswer) -> Items:
     to = result.get("to_name") or result["to"]
     full = f"; inbox full: {', '.join(result['full'][:MAX_RECIPIENTS_SHOWN])}" if result.get("full") else ""
     return [f"sent {result['message']} to {some(to, MAX_RECIPIENTS_SHOWN)}{full}"]
 
 
-def _ack(result: dict[str, Any]) -> Items:
+def _ack(result: AckAnswer) -> Items:
     if "path" in result:
         return [f"accepted {result['path']} as it is"]
     return ["all messages acknowledged" if result["message"] == "all" else f"acknowledged {result['message']}"]
 
 
-def _emit(result: dict[str, Any]) -> Items:
+def _emit(result: EmitAnswer) -> Items:
     return [f"emitted {result['event']}"]
 
 
-def _subscribe(result: dict[str, Any]) -> Items:
+def _subscribe(result: SubscribeAnswer) -> Items:
     if result.get("off"):
         return [f"unsubscribed from {result['subscription']}"]
     return [f"subscribed to {result['subscription']}, starting after event {result['cursor']}"]
 
 
-def _subscriptions(result: dict[str, Any]) -> Items:
-    rows = [(one["subscription"], str(one["cursor"])) for one in result["subscriptions"]]
+def _subscriptions(result: SubscriptionsAnswer) -> Items:
+    rows = [(entry["subscription"], str(entry["cursor"])) for entry in result["subscriptions"]]
     return listed(("SUBSCRIPTION", "DELIVERED UP TO EVENT"), rows, "no subscriptions", result)
 
 

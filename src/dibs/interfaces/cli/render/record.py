@@ -9,33 +9,34 @@ from dibs.interfaces.cli.render import continued, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.audit.answers import ExplainAnswer
     from dibs.interfaces.cli.render import Items, Lines
+    from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer, AlertView
+    from dibs.operations.upkeep.answers import PruneAnswer, SealAnswer, SweepAnswer
 
 
 SWEPT = {"answers": "expired request id"}  # what a word of the answer means to people, in the singular
 
 
-def _sweep(result: dict[str, Any]) -> Items:
+def _sweep(result: SweepAnswer) -> Items:
     done = ", ".join(
         counted(count, SWEPT.get(name, name[:-1])) if name.endswith("s") else f"{count} {name}"
         for name, count in result["swept"].items()
-        if count
+        if isinstance(count, int) and count
     )
     return [f"swept: {done or 'nothing was due'}" + ("; there is more" if result["more"] else "")]
 
 
-def _seal(result: dict[str, Any]) -> Items:
+def _seal(result: SealAnswer) -> Items:
     return [f"sealed the log through event {result['seq']}, with {counted(result['claims'], 'live claim')}"]
 
 
-def _prune(result: dict[str, Any]) -> Items:
+def _prune(result: PruneAnswer) -> Items:
     where = f"{counted(len(result['archives']), 'archive')} in .dibs/local/archive/"
     return [f"moved the events through {result['through']} to {where}"]
 
 
-def _alerts(result: dict[str, Any]) -> Items:
+def _alerts(result: AlertsAnswer) -> Items:
     lines: Lines = []
     for alert in result["alerts"]:
         lines += _alert(alert)
@@ -47,7 +48,7 @@ def _alerts(result: dict[str, Any]) -> Items:
     return [*lines, *continued(result)]
 
 
-def _alert(alert: dict[str, Any]) -> Lines:
+def _alert(alert: AlertView) -> Lines:
     """One alert: what it is, then what shows it and what to do."""
     style = "dim" if alert["state"] != "open" else "red" if alert["severity"] == "error" else "yellow"
     head = f"{alert['id']}  {alert['severity']}  {alert['kind']}  {times.ago(alert['since'])}  {alert['text']}"
@@ -61,14 +62,14 @@ def _alert(alert: dict[str, Any]) -> Lines:
         more.append(f"acknowledged by {named(note)}{': ' + note['why'] if note['why'] else ''}")
     if alert["state"] != "cleared":
         more.append(f"to do: {alert['remedy']}")
-    return [terminal.Line(head, style), f"    {'; '.join(one for one in more if one)}"]
+    return [terminal.Line(head, style), f"    {'; '.join(part for part in more if part)}"]
 
 
-def _ack(result: dict[str, Any]) -> Items:
+def _ack(result: AlertAckAnswer) -> Items:
     return [f"acknowledged {alert['id']}: {alert['text']}" for alert in result["alerts"]] or ["no alert is open"]
 
 
-def _explain(result: dict[str, Any]) -> Items:
+def _explain(result: ExplainAnswer) -> Items:
     what = result["what"]
     lines: Lines = [terminal.Line(f"{what['kind']} {what['name']}", "bold")]
     if result["others"]:

@@ -8,19 +8,18 @@ from dibs.interfaces.cli.terminal import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.render import Items
+    from dibs.operations.agents.answers import CredentialView, TokenListAnswer, TokenNewAnswer, TokenRevokeAnswer
 
 
-def _for(made: dict[str, Any]) -> str:
-    role = f" as {made['role']}" if made["role"] else ""
-    return f"{made['kind']} {named(made, 'who')}{role}"
+def _for(credential: CredentialView) -> str:
+    role = f" as {credential['role']}" if credential["role"] else ""
+    return f"{credential['kind']} {named(credential, 'who')}{role}"
 
 
-def _new(result: dict[str, Any]) -> Items:
-    made = result["credential"]
-    lines = [f"credential {made['id']} for {_for(made)}, valid until {made['until'][:10]}"]
+def _new(result: TokenNewAnswer) -> Items:
+    credential = result["credential"]
+    lines = [f"credential {credential['id']} for {_for(credential)}, valid until {credential['until'][:10]}"]
     if "file" in result:
         return [*lines, f"wrote it to {result['file']}"]
     if "token" in result:
@@ -28,19 +27,19 @@ def _new(result: dict[str, Any]) -> Items:
     return [*lines, "its token was in the first answer; it cannot be shown again"]
 
 
-def _list(result: dict[str, Any]) -> Items:
+def _list(result: TokenListAnswer) -> Items:
     rows = [
-        (one["id"], _for(one), one["state"], named(one, "by"), f"{times.ago(one['since'])} ago", one["until"][:10],
-         one["note"])
-        for one in result["credentials"]
+        (entry["id"], _for(entry), entry["state"], named(entry, "by"), f"{times.ago(entry['since'])} ago",
+         entry["until"][:10], entry["note"])
+        for entry in result["credentials"]
     ]  # fmt: skip
     head = ("ID", "FOR", "STATE", "BY", "MADE", "UNTIL", "NOTE")
     return [Table(head, rows) if rows else "no credentials", *continued(result)]
 
 
-def _revoke(result: dict[str, Any]) -> Items:
-    made = result["credential"]
-    return [f"revoked credential {made['id']} for {_for(made)}"]
+def _revoke(result: TokenRevokeAnswer) -> Items:
+    credential = result["credential"]
+    return [f"revoked credential {credential['id']} for {_for(credential)}"]
 
 
 RENDERERS = {"token new": _new, "token list": _list, "token revoke": _revoke}

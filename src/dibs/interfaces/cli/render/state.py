@@ -9,21 +9,20 @@ from dibs.interfaces.cli.terminal import Aside, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.render import Items, Lines
+    from dibs.operations.documents.answers import StateDeleteAnswer, StateGetAnswer, StateListAnswer, StateSetAnswer
 
 
-def _get(result: dict[str, Any]) -> Items:
+def _get(result: StateGetAnswer) -> Items:
     note = f"(version {result['version']}, {named(result, 'by')} {times.ago(result['at'])} ago)"
     return [jsontext.encode(result["value"]), Aside(note)]
 
 
-def _set(result: dict[str, Any]) -> Items:
+def _set(result: StateSetAnswer) -> Items:
     return [f"{result['key']} is now at version {result['version']}"]
 
 
-def _list(result: dict[str, Any]) -> Items:
+def _list(result: StateListAnswer) -> Items:
     rows = [(d["key"], str(d["version"]), named(d, "by"), f"{times.ago(d['at'])} ago") for d in result["documents"]]
     lines: Lines = [Table(("KEY", "VERSION", "BY", "WRITTEN"), rows) if rows else "no documents"]
     if result["more"]:
@@ -31,7 +30,7 @@ def _list(result: dict[str, Any]) -> Items:
     return lines
 
 
-def _delete(result: dict[str, Any]) -> Items:
+def _delete(result: StateDeleteAnswer) -> Items:
     return [f"deleted {result['key']} (version {result['version']})"]
 
 

@@ -8,13 +8,16 @@ from dibs.interfaces.cli.render import continued, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Literal
 
+    from dibs.audit.answers import StatsAnswer, StatsContentionView, StatsView
     from dibs.interfaces.cli.render import Items, Lines
+
+    Figure = Literal["granted", "refused", "waits", "complete", "failed", "lost"]  # of a bucket
 
 BARS = "▁▂▃▄▅▆▇█"
 EMPTY = "·"
-PLOTS = (
+PLOTS: tuple[tuple[Figure, str], ...] = (
     ("granted", "claims granted"), ("refused", "refused"), ("waits", "waits ended"), ("complete", "tasks complete"),
     ("failed", "failed"), ("lost", "lost"),
 )  # fmt: skip
@@ -22,20 +25,20 @@ MAX_AGENTS = 20  # in the table; `--json` has all
 MAX_RESOURCES = 5
 
 
-def page(found: dict[str, Any]) -> Items:
+def page(stats: StatsAnswer) -> Items:
     """All of it."""
-    total = found["totals"]
-    head = f"the last {times.short(int(found['seconds'] * 1000))}: {counted(found['events'], 'event')}"
+    total = stats["totals"]
+    head = f"the last {times.short(int(stats['seconds'] * 1000))}: {counted(stats['events'], 'event')}"
     lines: Lines = [terminal.Line(head, "bold")]
-    if not found["events"]:
-        return [*lines, "nothing happened", *continued(found)]
-    lines += _sentences(total, found["refusals"])
-    lines += ["", *_plots(found), ""]
-    lines += _tables(found)
-    return [*lines, *continued(found)]
+    if not stats["events"]:
+        return [*lines, "nothing happened", *continued(stats)]
+    lines += _sentences(total, stats["refusals"])
+    lines += ["", *_plots(stats), ""]
+    lines += _tables(stats)
+    return [*lines, *continued(stats)]
 
 
-def _sentences(total: dict[str, Any], refusals: dict[str, int]) -> Lines:
+def _sentences(total: StatsView, refusals: dict[str, int]) -> Lines:
     success = f", {total['success_rate']:.0%} success" if total["success_rate"] is not None else ""
     tasks = (
         f"tasks: {total['complete']} complete ({total['throughput']:g} an hour{success}), {total['failed']} failed, "
@@ -57,14 +60,14 @@ def _sentences(total: dict[str, Any], refusals: dict[str, int]) -> Lines:
     return lines
 
 
-def _plots(found: dict[str, Any]) -> Lines:
+def _plots(stats: StatsAnswer) -> Lines:
     """One line for each figure that is not always 0: its plot, its sum, its highest value."""
     width = max(len(title) for _, title in PLOTS)
     lines: Lines = []
     for name, title in PLOTS:
-        values = [bucket[name] for bucket in found["buckets"]]
+        values = [bucket[name] for bucket in stats["buckets"]]
         if any(values):
-            each = times.short(int(found["bucket_seconds"] * 1000))
+            each = times.short(int(stats["bucket_seconds"] * 1000))
             lines.append(f"{title:<{width}}  {plot(values)}  {sum(values)}, at most {max(values)} in {each}")
     return lines
 
@@ -75,41 +78,41 @@ def plot(values: list[int]) -> str:
     return "".join(BARS[(value * len(BARS) - 1) // top] if value else EMPTY for value in values)
 
 
-def _tables(found: dict[str, Any]) -> Lines:
-    agents = sorted(found["by_agent"], key=lambda one: (-one["work_time"] - one["hold_time"], one["name"]))
+def _tables(stats: StatsAnswer) -> Lines:
+    agents = sorted(stats["by_agent"], key=lambda row: (-row["work_time"] - row["hold_time"], row["name"]))
     lines: Lines = []
     if agents:
         head = ("AGENT", "COMPLETE", "FAILED", "LOST", "WORK", "LOST TIME", "CLAIMS", "REFUSED", "WAITED")
-        lines.append(terminal.Table(head, [(one["name"], *_cells(one)) for one in agents[:MAX_AGENTS]]))
+        lines.append(terminal.Table(head, [(row["name"], *_cells(row)) for row in agents[:MAX_AGENTS]]))
         if len(agents) > MAX_AGENTS:
             lines.append(f"and {counted(len(agents) - MAX_AGENTS, 'more agent')}; `--json` has all of them")
-    if found["by_kind"]:
+    if stats["by_kind"]:
         titles = ("TASKS FOR", "COMPLETE", "FAILED", "LOST", "WORK", "AVERAGE", "95 %", "QUEUED")
-        lines += ["", terminal.Table(titles, [_kind(one) for one in found["by_kind"]])]
-    if found["contention"]:
+        lines += ["", terminal.Table(titles, [_kind(row) for row in stats["by_kind"]])]
+    if stats["contention"]:
         names = ("RESOURCE", "REFUSALS", "FREE SOON", "WAITS", "LONGEST", "AGENTS")
-        lines += ["", terminal.Table(names, [_met(one) for one in found["contention"][:MAX_RESOURCES]])]
+        lines += ["", terminal.Table(names, [_met(row) for row in stats["contention"][:MAX_RESOURCES]])]
     return lines
 
 
-def _kind(one: dict[str, Any]) -> tuple[str, ...]:
+def _kind(row: StatsView) -> tuple[str, ...]:
     return (
-        one["kind"], str(one["complete"]), str(one["failed"] + one["quarantined"]), str(one["lost"]),
-        _long(one["work_time"]), _long(one["average_work"]), _long(one["p95_work"]), _long(one["average_queued"]),
+        row["kind"], str(row["complete"]), str(row["failed"] + row["quarantined"]), str(row["lost"]),
+        _long(row["work_time"]), _long(row["average_work"]), _long(row["p95_work"]), _long(row["average_queued"]),
     )  # fmt: skip
 
 
-def _met(one: dict[str, Any]) -> tuple[str, ...]:
+def _met(row: StatsContentionView) -> tuple[str, ...]:
     return (
-        one["resource"], str(one["refusals"]), str(one["false_refusals"]), str(one["waits"]),
-        _long(one["longest_wait"]), str(one["agents"]),
+        row["resource"], str(row["refusals"]), str(row["false_refusals"]), str(row["waits"]),
+        _long(row["longest_wait"]), str(row["agents"]),
     )  # fmt: skip
 
 
-def _cells(one: dict[str, Any]) -> tuple[str, ...]:
+def _cells(row: StatsView) -> tuple[str, ...]:
     return (
-        str(one["complete"]), str(one["failed"] + one["quarantined"]), str(one["lost"]), _long(one["work_time"]),
-        _long(one["lost_time"]), str(one["granted"]), str(one["refused"]), _long(one["wait_time"]),
+        str(row["complete"]), str(row["failed"] + row["quarantined"]), str(row["lost"]), _long(row["work_time"]),
+        _long(row["lost_time"]), str(row["granted"]), str(row["refused"]), _long(row["wait_time"]),
     )  # fmt: skip
 
 

@@ -10,23 +10,46 @@ from dibs.machine import durations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from dibs.interfaces.cli.render import Items, Lines
+    from dibs.operations.tasks.answers import (
+        Assignment,
+        ChildrenView,
+        TaskAddAnswer,
+        TaskAnswer,
+        TaskAssignAnswer,
+        TaskBidAnswer,
+        TaskDetail,
+        TaskDoneAnswer,
+        TaskInputsAnswer,
+        TaskListAnswer,
+        TaskShowAnswer,
+        TaskSplitAnswer,
+        TaskTakeAnswer,
+        TaskTurnAnswer,
+        TaskUse,
+        TaskView,
+        Verification,
+    )
 
+# What `task show` tells in lines of its own, before the other values.
+SHOWN_ABOVE = frozenset({
+    "id", "title", "state", "agent", "name", "attempt", "max_attempts", "error", "notes", "expired", "note", "note_by",
+    "note_by_name", "assigned", "children", "verified", "used",
+})  # fmt: skip
 MAX_VALUE_CHARS = 2_000  # letters of a value on the screen; `--json` has it whole
 
 
-def _line(result: dict[str, Any], what: str) -> Lines:
+def _line(result: TaskAnswer, what: str) -> Lines:
     task = result["task"]
     return [f"{what} {task['id']}: {task['title']} ({task['state']})"]
 
 
-def _added(result: dict[str, Any]) -> Items:
+def _added(result: TaskAddAnswer) -> Items:
     return _line(result, "exists already:" if result["existing"] else "added")
 
 
-def _taken(result: dict[str, Any]) -> Items:
+def _taken(result: TaskTakeAnswer) -> Items:
     task = result["task"]
     lines = [
         f"task {task['id']}: {task['title']}",
@@ -45,18 +68,16 @@ def _taken(result: dict[str, Any]) -> Items:
     return lines
 
 
-def _done(result: dict[str, Any]) -> Items:
+def _done(result: TaskDoneAnswer) -> Items:
     lines = _line(result, "finished")
     if "verified" in result:
         lines.append(f"verified by `{result['verified']['command']}`, {result['verified']['seconds']:.1f} s")
-    if result.get("next"):
-        lines += _taken(result["next"])
-    elif "next" in result:
-        lines.append("no other task is ready")
+    if "next" in result:
+        lines += _taken(result["next"]) if result["next"] else ["no other task is ready"]
     return lines
 
 
-def _list(result: dict[str, Any]) -> Items:
+def _list(result: TaskListAnswer) -> Items:
     rows = [
         (
             task["id"],
@@ -70,7 +91,7 @@ def _list(result: dict[str, Any]) -> Items:
     return listed(("TASK", "STATE", "PRIORITY", "AGENT", "TITLE"), rows, "no tasks", result)
 
 
-def _why(task: dict[str, Any]) -> str:
+def _why(task: TaskView) -> str:
     """What a planned task waits for, and whether one at work still is."""
     if task.get("expired"):
         return " (expired)"
@@ -89,8 +110,8 @@ def _why(task: dict[str, Any]) -> str:
     return f" (in {times.left(task['not_before'])})" if task.get("not_before") else ""
 
 
-def _show(result: dict[str, Any]) -> Items:
-    task = dict(result["task"])
+def _show(result: TaskShowAnswer) -> Items:
+    task = result["task"]
     rows = [("state", f"{task['state']}{_why(task)}")]
     if task.get("agent"):
         rows.append(("agent", named(task)))
@@ -105,69 +126,75 @@ def _show(result: dict[str, Any]) -> Items:
     rows += [
         ("note", f"{note['text']} ({named(note, 'by')}, {times.ago(note['at'])} ago)") for note in task.get("notes", ())
     ]
-    rows += [(name, told(task[name])) for name, told in _TOLD.items() if task.get(name)]
-    shown = {"id", "title", "state", "agent", "name", "attempt", "max_attempts", "error", "notes", "expired"}
-    shown |= {*_NOTE, *_TOLD}
+    rows += _nested(task)
     for name, value in task.items():
-        if name not in shown and not name.endswith("_name") and value not in (None, "", [], {}):
-            said = task.get(f"{name}_name", value)  # of an agent
-            text = durations.show(int(value * 1000)) if name == "expected" else _when(name, said)
+        if name not in SHOWN_ABOVE and not name.endswith("_name") and value not in (None, "", [], {}):
+            text = _when(name, task.get(f"{name}_name", value))  # of an agent, its name
+            if name == "expected":
+                text = durations.show(int(task["expected"] * 1000))
             rows.append((name.removesuffix("_at").replace("_", " "), text))
     return [f"{task['id']}: {task['title']}", *[f"{name:<12} {text}" for name, text in rows]]
 
 
-def _assignment(found: dict[str, Any]) -> str:
-    return f"to {named(found)}, {times.left(found['until'])} left to take it ({found['strategy']})"
+def _nested(task: TaskDetail) -> list[tuple[str, str]]:
+    """What a task has that is more than one value, in words."""
+    rows = []
+    if task.get("assigned"):
+        rows.append(("assigned", _assignment(task["assigned"])))
+    if task.get("children"):
+        rows.append(("children", _children(task["children"])))
+    if task.get("verified"):
+        rows.append(("verified", _verification(task["verified"])))
+    if task.get("used"):
+        rows.append(("used", _used(task["used"])))
+    return rows
 
 
-def _used(found: dict[str, Any]) -> str:
+def _assignment(assignment: Assignment) -> str:
+    return f"to {named(assignment)}, {times.left(assignment['until'])} left to take it ({assignment['strategy']})"
+
+
+def _used(use: TaskUse) -> str:
     parts = (("cpu", "{:.2f} s of a processor"), ("memory", "{:.0f} MiB"), ("seconds", "in {:.2f} s"))
-    values = {**found, "memory": found["memory"] / 2**20 if "memory" in found else None}
+    values = {**use, "memory": use["memory"] / 2**20 if "memory" in use else None}
     return ", ".join([text.format(values[name]) for name, text in parts if values.get(name) is not None])
 
 
-def _proof(found: dict[str, Any]) -> str:
-    return f"by `{found['command']}` in {found['seconds']:.1f} s, {times.ago(found['at'])} ago"
+def _verification(verification: Verification) -> str:
+    return f"by `{verification['command']}` in {verification['seconds']:.1f} s, {times.ago(verification['at'])} ago"
 
 
-def _offspring(found: dict[str, Any]) -> str:
-    more = ", …" if found["more"] else ""
-    return f"{found['total']}, {found['open']} open, {found['progress']} % done: {', '.join(found['ids'])}{more}"
+def _children(children: ChildrenView) -> str:
+    ids = ", ".join(children["ids"]) + (", …" if children["more"] else "")
+    return f"{children['total']}, {children['open']} open, {children['progress']} % done: {ids}"
 
 
-_NOTE = ("note", "note_by", "note_by_name")  # the last of the notes
-# What a task has that is more than one value, in words.
-_TOLD: dict[str, Callable[[dict[str, Any]], str]] = {
-    "assigned": _assignment, "children": _offspring, "verified": _proof, "used": _used,
-}  # fmt: skip
-
-
-def _when(name: str, value: Any) -> str:
+def _when(name: str, value: object) -> str:
     """A value; a time as how long ago it was, or how long it is until then."""
     if not isinstance(value, str) or not name.endswith(("_at", "_until", "not_before")):
         return value_text(value)
     return f"in {times.left(value)}" if times.ms_until(value) > 0 else f"{times.ago(value)} ago"
 
 
-def _inputs(result: dict[str, Any]) -> Items:
+def _inputs(result: TaskInputsAnswer) -> Items:
     return [f"{name}: {value_text(value)}" for name, value in result["inputs"].items()] or ["no inputs"]
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A value on one line; what an agent wrote is escaped, so that it cannot move the cursor."""
     text = value if isinstance(value, str) and value.isprintable() else jsontext.encode(value)
     return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}… ({len(text)} letters; --json has them)"
 
 
-def _said(what: str) -> Callable[[dict[str, Any]], Items]:
+def _said(what: str) -> Callable[[TaskAnswer], Items]:
     return lambda result: _line(result, what)
 
 
-def _split(result: dict[str, Any]) -> Items:
+def _split(result: TaskSplitAnswer) -> Items:
     return [*_line(result, "split"), f"children: {', '.join(result['tasks'])}"]
 
 
-def _assigned(result: dict[str, Any]) -> Items:
+def _assigned(result: TaskAssignAnswer) -> Items:
     task = result["task"]
     if result["agent"]:
         until = times.left(task["assigned"]["until"])
@@ -178,21 +205,21 @@ def _assigned(result: dict[str, Any]) -> Items:
     return [f"{task['id']} stays in the queue: {result['why']}"]
 
 
-def _bid(result: dict[str, Any]) -> Items:
+def _bid(result: TaskBidAnswer) -> Items:
     count = result["bids"]
     bids = "the only one" if count == 1 else f"one of {count}"
     return [f"bid {result['amount']} for {result['task']['id']}, {bids}; decided in {times.left(result['bids_until'])}"]
 
 
-def _turn(result: dict[str, Any]) -> Items:
+def _turn(result: TaskTurnAnswer) -> Items:
     lines: Lines = [f"finished {', '.join(result['done'])}"] if result["done"] else []
-    lines += [f"refused {one['id']}: {one['message']}" for one in result["refused"]]
+    lines += [f"refused {task['id']}: {task['message']}" for task in result["refused"]]
     for taken in result["tasks"]:
         lines += _taken(taken)
     return lines or ["no task is ready"]
 
 
-RENDERERS: dict[str, Callable[[dict[str, Any]], Items]] = {
+RENDERERS = {
     "task add": _added, "task next": _taken, "task claim": _taken, "task done": _done, "task list": _list,
     "task show": _show, "task inputs": _inputs, "task fail": _said("failed"), "task release": _said("returned"),
     "task move": _said("moved"), "task cancel": _said("cancelled"), "task note": _said("noted on"),

@@ -7,35 +7,34 @@ from dibs.interfaces.cli.render import listed, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.render import Items
+    from dibs.operations.votes.answers import VoteCastAnswer, VoteListAnswer, VoteOpenAnswer, VoteShowAnswer, VoteView
 
 
-def _state(vote: dict[str, Any]) -> str:
+def _state(vote: VoteView) -> str:
     """How it stands, in a few words."""
-    if vote["state"] == "open":
+    if vote["closed"] is None:
         return f"open for {times.left(vote['deadline'])}"
     chosen = f": {vote['option']}" if vote["option"] is not None else ""
     return f"{vote['state']}{chosen} ({times.ago(vote['closed'])} ago)"
 
 
-def _tally(vote: dict[str, Any]) -> str:
+def _tally(vote: VoteView) -> str:
     return ", ".join(f"{option} {count}" for option, count in vote["tally"].items())
 
 
-def _open(result: dict[str, Any]) -> Items:
+def _open(result: VoteOpenAnswer) -> Items:
     vote = result["vote"]
     word = "was opened before" if result.get("repeated") else f"is {_state(vote)}"
     voters = vote.get("electorate_name") or vote["electorate"]
     return [f"vote {vote['id']} {word}; {len(voters)} may vote: {', '.join(voters)}"]
 
 
-def _cast(result: dict[str, Any]) -> Items:
+def _cast(result: VoteCastAnswer) -> Items:
     return [f"your ballot is {result['option']}; vote {result['vote']['id']} is {_state(result['vote'])}"]
 
 
-def _show(result: dict[str, Any]) -> Items:
+def _show(result: VoteShowAnswer) -> Items:
     vote = result["vote"]
     lines = [f"{vote['title']} ({vote['id']}, opened by {named(vote, 'by')})", f"{_state(vote)}; {_tally(vote)}"]
     if vote["missing"]:
@@ -44,7 +43,7 @@ def _show(result: dict[str, Any]) -> Items:
     return lines
 
 
-def _list(result: dict[str, Any]) -> Items:
+def _list(result: VoteListAnswer) -> Items:
     rows = [(v["id"], _state(v), _tally(v), str(len(v["missing"])), v["title"]) for v in result["votes"]]
     return listed(("VOTE", "STATE", "TALLY", "MISSING", "ON"), rows, "no votes", result)
 

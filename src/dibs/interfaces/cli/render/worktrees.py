@@ -8,9 +8,16 @@ from dibs.interfaces.cli.render import continued, some, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.render import Items, Lines
+    from dibs.operations.landing.answers import (
+        ConflictFileView,
+        LandAnswer,
+        LandingCancelAnswer,
+        LandingsAnswer,
+        LandingView,
+        RadarAnswer,
+        SideView,
+    )
 
 COMMIT_DIGITS = 12  # digits of a commit's id
 MAX_HUNKS_SHOWN = 3
@@ -19,7 +26,7 @@ MAX_HUNKS_SHOWN = 3
 # --- radar
 
 
-def _radar(result: dict[str, Any]) -> Items:
+def _radar(result: RadarAnswer) -> Items:
     if not result["conflicts"]:
         looked = result["looked"]
         many = f"{looked} working trees and branches" if looked != 1 else "1 working tree"
@@ -38,12 +45,12 @@ def _radar(result: dict[str, Any]) -> Items:
     return [*lines, *continued(result)]
 
 
-def _side(side: dict[str, Any]) -> str:
+def _side(side: SideView) -> str:
     who = f" ({some(side['agents'])})" if side["agents"] else ""
     return f"{side['name']}{who}"
 
 
-def _where(file: dict[str, Any], one: str, other: str) -> str:
+def _where(file: ConflictFileView, one: str, other: str) -> str:
     if not file["hunks"]:
         return str(file["kind"])
     spans = [
@@ -61,7 +68,7 @@ def _lines(span: list[int]) -> str:
 # --- landings
 
 
-def _land(result: dict[str, Any]) -> Items:
+def _land(result: LandAnswer) -> Items:
     landing = result["landing"]
     if landing["state"] != "queued":
         return outcome(landing)
@@ -73,7 +80,7 @@ def _land(result: dict[str, Any]) -> Items:
     return lines
 
 
-def outcome(landing: dict[str, Any]) -> Items:
+def outcome(landing: LandingView) -> Items:
     """A landing that was decided."""
     branch, onto = landing["branch"], landing["onto"]
     if landing["state"] == "landed":
@@ -83,11 +90,11 @@ def outcome(landing: dict[str, Any]) -> Items:
     return [f"{branch} did not land on {onto}: {landing.get('why', '')}"]
 
 
-def _cancel(result: dict[str, Any]) -> Items:
+def _cancel(result: LandingCancelAnswer) -> Items:
     return outcome(result["landing"])
 
 
-def _landings(result: dict[str, Any]) -> Items:
+def _landings(result: LandingsAnswer) -> Items:
     lines: Lines = []
     lander = result["lander"]
     if lander is not None:
@@ -100,12 +107,15 @@ def _landings(result: dict[str, Any]) -> Items:
     if result["stopped"] is not None:
         stopped = result["stopped"]
         lines.append(f"nothing lands on {result['onto']} for {times.ago(stopped['since'])}: {stopped['why']}")
-    rows = [(one["branch"], _state(one), one.get("name") or one["agent"], _what(one)) for one in result["landings"]]
+    rows = [
+        (landing["branch"], _state(landing), landing.get("name") or landing["agent"], _what(landing))
+        for landing in result["landings"]
+    ]
     lines.append(terminal.Table(("BRANCH", "STATE", "AGENT", ""), rows) if rows else "nothing is queued")
     return [*lines, *continued(result)]
 
 
-def _state(landing: dict[str, Any]) -> str:
+def _state(landing: LandingView) -> str:
     if landing["state"] == "queued":
         return f"queued {times.ago(landing['at'])}" + (
             f", priority {landing['priority']}" if landing["priority"] else ""
@@ -113,7 +123,7 @@ def _state(landing: dict[str, Any]) -> str:
     return f"{landing['state']} {times.ago(landing['decided_at'])} ago"
 
 
-def _what(landing: dict[str, Any]) -> str:
+def _what(landing: LandingView) -> str:
     if landing["state"] == "landed":
         return str(landing["landed"][:COMMIT_DIGITS])
     return str(landing.get("why", ""))

@@ -1,4 +1,4 @@
-"""A store whose decisions go through a desk, for code that expects a store (a session in a thread of the server).
+"""A store whose decisions are committed in groups, for code that expects a store (a session in a thread of a server).
 
 All verbs are the store's own but `run`, which joins a group. `close` leaves the store open: it belongs to the server.
 """
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-class DeskStore:
-    """The seam's verbs, with `run` through the desk."""
+class GroupStore:
+    """The seam's verbs, with `run` through the group commit."""
 
-    def __init__(self, desk: GroupCommit) -> None:
-        self._desk, self._store = desk, desk.store
+    def __init__(self, group: GroupCommit) -> None:
+        self._group, self._store = group, group.store
         self._settles = 0  # the thread that settles the store; its transactions cannot wait for another thread
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction, together with those of others."""
         if self._settles == threading.get_ident():
             return self._store.run(fn)
-        return self._desk.decide(fn)
+        return self._group.decide(fn)
 
     def run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
         """Run several at once; they are a group of their own."""
@@ -41,7 +41,7 @@ class DeskStore:
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot."""
-        return self._desk.look(fn)
+        return self._group.look(fn)
 
     def settle(self, fn: Callable[[], bool]) -> None:
         """Let `fn` give up what rests on lost commits."""

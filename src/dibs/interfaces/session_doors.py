@@ -32,7 +32,8 @@ class ProgramDoor(Door):
     def run_around(self, name: Around, session: Session, call: Call, fields: dict[str, Any]) -> Answer:
         from dibs.audit import build
 
-        return build.AROUND[name](session, call, fields)
+        answer: Answer = build.AROUND[name](session, call, fields)
+        return answer
 
 
 class CommandDoor(ProgramDoor):
