@@ -243,7 +243,7 @@ def test_a_pruned_log_is_said_and_the_records_stand_in(fleet: Fleet) -> None:
     spend(fleet, "w", "a", 500)
     fleet.call("x", "seal")
     fleet.now += 1
-    fleet.policy = Policy(work={**fleet.policy.work, "log": {"keep": 1}})
+    fleet.policy = Policy(work={**fleet.policy.work, "log": {**WORK["log"], "keep": 1}})
     fleet.prune("x", keep=1)
     found = report(fleet)
     assert bars(found, "w") == [("a", "complete")]

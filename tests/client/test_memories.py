@@ -13,7 +13,7 @@ from dibs.client import memory_files
 from tests.interfaces.repository import Repository
 
 
-def loaded(top: Path, **files: str) -> list[dict[str, Any]]:
+def loaded(top: Path, **files: str) -> list[memory_files.MemoryFile]:
     """What is told of these files of a config."""
     policy = SimpleNamespace(guards={"files": {name: f"{name}.md" for name in files}})
     for name, text in files.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dibs.canonical import Canonical
 from dibs.client import catalogue
@@ -24,7 +24,7 @@ from tests.canonical import canonical
 
 if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
-    from dibs.operations.core.policy import Guards
+    from dibs.operations.core.policy import GuardSettings
     from dibs.operations.guards.edit_guard import Knowledge
     from dibs.stores.seam import LogEvent, Transaction
 
@@ -56,11 +56,9 @@ def change(
     }  # fmt: skip
 
 
-def guards(**settings: Any) -> Guards:
+def guards(**settings: Any) -> GuardSettings:
     """What a config says to the guards: the defaults, and what is set here."""
-    table: Any = {**GUARDS, **settings}
-    typed: Guards = table
-    return typed
+    return cast("GuardSettings", {**GUARDS, **settings})
 
 
 def item(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dibs.errors import NotFound
 from dibs.operations.core.policy import WORK
 from tests.operations.fleet import Fleet
 
+if TYPE_CHECKING:
+    from dibs.operations.core.policy import WorkSettings
+
 WAIT = WORK["tasks"]["assign_wait"]
 WINDOW = WORK["tasks"]["bid_window"]
 
 
-def work(**settings: Any) -> dict[str, dict[str, Any]]:
+def work(**settings: Any) -> WorkSettings:
     """The settings of work with some of those for tasks changed."""
-    return {**WORK, "tasks": {**WORK["tasks"], **settings}}
+    return cast("WorkSettings", {**WORK, "tasks": {**WORK["tasks"], **settings}})
 
 
 def boot(fleet: Fleet, *names: str, **fields: Any) -> None:

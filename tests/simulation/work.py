@@ -21,6 +21,7 @@ from tests.simulation.world import Agent, World
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dibs.operations.core.policy import TaskSettings
     from dibs.stores.seam import LogEvent, Store, Transaction
 
 TTL = 30_000
@@ -94,7 +95,9 @@ class Work(World):
 
     def __init__(self, seed: int, make: Callable[[World], Store] | None = None, *, aborts: float = 0.05) -> None:
         super().__init__(seed, make, aborts=aborts)
-        tasks = {**WORK["tasks"], "max_tasks": 2, "max_attempts": 4, "breaker_failures": 4, "breaker_pause": 5_000}
+        tasks: TaskSettings = {
+            **WORK["tasks"], "max_tasks": 2, "max_attempts": 4, "breaker_failures": 4, "breaker_pause": 5_000
+        }  # fmt: skip
         self.policy = Policy(ttl=TTL, max_life=600_000, work={**WORK, "tasks": tasks})
         self.agents = {name: Worker(name) for name in self.agents}
         self.ledger = Ledger()

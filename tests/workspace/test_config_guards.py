@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,8 +21,7 @@ def read(folder: Path, text: str) -> dict[str, Any]:
     """What the guards are told by a config with this text."""
     path = folder / "config.toml"
     path.write_text(text)
-    guards: dict[str, Any] = config.parse(str(path))["policy"]["guards"]
-    return guards
+    return cast("dict[str, Any]", config.parse(str(path))["policy"]["guards"])
 
 
 def uncommented(template: str) -> str:
@@ -45,7 +44,7 @@ def test_an_empty_file_and_no_file_give_the_defaults(tmp_path: Path) -> None:
     assert {".claude/settings.json", ".codex/rules"} <= set(empty["strict"]), "the clients' own files are strict too"
     assert (empty["on_doubt"], empty["across_worktrees"], empty["free"]) == ("deny", "warn", [])
     assert {".dibs/config.toml", ".dibs/rules.md", ".dibs/hook", "**/migrations/**"} <= set(empty["strict"])
-    assert empty["roles"] == {"default": "", "assign": [], "named": {}}
+    assert cast("object", empty["roles"]) == {"default": "", "assign": [], "named": {}}
     assert empty["deploy"] == config_guards.DEPLOY
     assert empty["deploy"]["commands"]["wrangler deploy"] == "wrangler"
     assert empty["deploy"]["protected"] == ["main", "master"]
@@ -59,7 +58,7 @@ def test_the_template_says_nothing_but_the_defaults(tmp_path: Path) -> None:
 def test_the_template_names_every_setting() -> None:
     """A setting that is not in the file that `dibs init` writes is found by nobody."""
     named = tomllib.loads(uncommented(config.TEMPLATE.format(id="w-1")))
-    tables = {**WORK, "deploy": config_guards.DEPLOY, "server": config_server.read({}, "config.toml")}
+    tables: dict[str, Any] = {**WORK, "deploy": config_guards.DEPLOY, "server": config_server.read({}, "config.toml")}
     assert [f"{name}.{key}" for name, table in tables.items() for key in table if key not in named[name]] == []
 
 

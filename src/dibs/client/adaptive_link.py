@@ -12,12 +12,11 @@ from dibs.client.driver import StoreLink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.client.server_link import SocketLink
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, Fields
     from dibs.operations.core.declare import Operation
+    from dibs.stores.seam import Json
 
 LOOK_EVERY = 16  # transactions at the store between two looks
 CROWDED = 8  # of these had to wait for another process: time to go to the server
@@ -36,7 +35,7 @@ class AdaptiveLink:
         self._count = self._company = 0
         self._queued = -1  # what the store counted at the last look
 
-    def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+    def attempt(self, session: Session, operation: Operation, call: Call, fields: Fields) -> Json:
         """Let it be decided once; see `Link`."""
         if not operation.writes:
             return self._direct.attempt(session, operation, call, fields)

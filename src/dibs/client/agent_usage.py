@@ -10,19 +10,23 @@ from dibs.machine import clock, processes, usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.operations.agents.answers import AgentsAnswer
 
 SAMPLE_S = 0.1  # between the two looks from which the load follows
 MAX_MEASURED = 200  # agents
 
 
-def complete(result: dict[str, Any]) -> dict[str, Any]:
+def complete(result: AgentsAnswer) -> AgentsAnswer:
     """The listing with `cpu` and `memory` where they can be measured here."""
     result["usage"] = usage.CAN_METER
     if not usage.CAN_METER:
         return result
-    mine = [one for one in result["agents"] if one["state"] == "alive" and one["host"] == processes.host()]
-    found = usage.of_trees({agent["pid"] for agent in mine[:MAX_MEASURED]}, lambda: clock.sleep(SAMPLE_S))
-    for agent in mine[:MAX_MEASURED]:
-        agent.update(found[agent["pid"]])
+    mine = [
+        (one, one["pid"])
+        for one in result["agents"]
+        if one["state"] == "alive" and one["host"] == processes.host() and one["pid"] is not None
+    ]
+    found = usage.of_trees({pid for _, pid in mine[:MAX_MEASURED]}, lambda: clock.sleep(SAMPLE_S))
+    for agent, pid in mine[:MAX_MEASURED]:
+        agent["cpu"], agent["memory"] = found[pid]["cpu"], found[pid]["memory"]
     return result

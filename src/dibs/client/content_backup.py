@@ -11,15 +11,14 @@ from dibs.operations.claims.forced_release import HELD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.claims.answers import ReleaseAnswer
+    from dibs.operations.core.call import Call, Fields
 
 MOST = 300  # files of one claim that are saved
 
 
-def save(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+def save(session: Session, call: Call, fields: Fields) -> Fields:
     """The request with what was saved of the files that differ from git's: claim, working tree, path, content."""
     place = session.place
     saved: list[list[str]] = []
@@ -50,7 +49,7 @@ def _unfinished(session: Session, top: str, held: list[list[str]]) -> list[str]:
     return [path for path in paths if contents.read(f"{top}/{path}")[0] != tree.index.blob(path)]
 
 
-def pin(session: Session, answer: dict[str, Any]) -> None:
+def pin(session: Session, answer: ReleaseAnswer) -> None:
     """Git must not clear away what was saved."""
     for one in answer.get("kept", ()):
         objects.pin(session.place.common, f"kept/{one['id']}", one["blob"])

@@ -18,10 +18,8 @@ from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.client.session import Link, Session
-    from dibs.operations.core.call import Process
+    from dibs.operations.core.call import Fields, Process
     from dibs.operations.core.declare import Operation
     from dibs.stores.seam import Event, Json, Transaction
 
@@ -48,7 +46,7 @@ class Driver:
 
     __slots__ = ("call", "fields", "operation", "rounds")
 
-    def __init__(self, operation: Operation, call: Call, fields: dict[str, Any]) -> None:
+    def __init__(self, operation: Operation, call: Call, fields: Fields) -> None:
         self.operation, self.call, self.fields = operation, call, fields
         self.rounds = 0
 
@@ -104,7 +102,7 @@ class Driver:
 class StoreLink:
     """The store's half of a request, asked of the store that this process has opened."""
 
-    def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Json:
+    def attempt(self, session: Session, operation: Operation, call: Call, fields: Fields) -> Json:
         """Run the operation in one transaction: its outcome, a refusal as a value. Raises what the driver mends."""
         from dibs.operations.core.entry import CALLER, perform
 

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, Fields
     from dibs.operations.core.declare import Operation
     from dibs.stores.far.store import FarStore
+    from dibs.stores.seam import Json
 
 
 class FarLink:
@@ -31,7 +32,7 @@ class FarLink:
         self._idle: list[list[Any]] = []  # names of lines of requests, [id, last number]: one for each thread at once
         self._pid = os.getpid()
 
-    def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+    def attempt(self, session: Session, operation: Operation, call: Call, fields: Fields) -> Json:
         """Let it be decided once; see `Link`."""
         store: FarStore = session.store  # type: ignore[assignment] # this link is made for such a store
         message = {"op": operation.name, "call": self._call(call), "fields": fields}
@@ -52,7 +53,7 @@ class FarLink:
         self._idle.append(line)
         return self._told(call, answer)
 
-    def answer(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+    def answer(self, session: Session, operation: Operation, call: Call, fields: Fields) -> Json:
         """A whole query, answered by the server."""
         store: FarStore = session.store  # type: ignore[assignment]
         message = {"op": operation.name, "call": self._call(call), "fields": fields}
@@ -98,10 +99,10 @@ class FarLink:
         except IndexError:
             return [os.urandom(16).hex(), 0]
 
-    def _call(self, call: Call) -> dict[str, Any]:
+    def _call(self, call: Call) -> Json:
         return {**wire.call_out(call), "here": processes.here(), "pid": os.getpid()}
 
-    def _told(self, call: Call, answer: Any) -> Any:
+    def _told(self, call: Call, answer: Json) -> Json:
         if "who" in answer:
             call.agent, call.identified_by, call.name = answer["who"]
         result = call.decided = wire.answer_in(answer)

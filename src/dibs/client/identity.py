@@ -14,8 +14,7 @@ from dibs.workspace.known_clients import PROCESS_NAMES, SESSION_VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.operations.core.call import Process
     from dibs.operations.core.policy import Policy
 
 
@@ -24,10 +23,10 @@ SHELL_OF = "DIBS_SHELL_OF"  # the agent whose code runs here, where dibs started
 
 def identify_local(
     policy: Policy,
-    chain: list[tuple[list[Any], str]],
+    chain: list[tuple[Process, str]],
     agent: str | None,
     *,
-    client: list[Any] | None = None,
+    client: Process | None = None,
     request: str = "",
 ) -> Call:
     """The caller, by the given name (`agent`), the environment, and `chain`, the processes above this one.

@@ -17,9 +17,8 @@ from dibs.workspace import config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.client.session import Session
+    from dibs.operations.core.policy import LandSettings
 
 USUAL = (DEFAULT_TARGET, "master")
 REMOTE_HEAD = "refs/remotes/origin/HEAD"
@@ -28,7 +27,7 @@ MAX_BYTES = 4_096
 HOME_LETTERS = 8  # of the digest of the machine's id and git's directory: two clones may have one name
 
 
-def settings_of(session: Session) -> dict[str, Any]:
+def settings_of(session: Session) -> LandSettings:
     """What [land] says in the config of the main working tree, whichever one the caller is in."""
     place, read = session.place, session.config
     home = f"{place.root}/.dibs/{config.NAME}"
@@ -36,13 +35,12 @@ def settings_of(session: Session) -> dict[str, Any]:
         kept = f"{place.shared}/{config.NAME}"  # the main working tree is on a branch from before dibs
         found_at = next((path for path in (home, kept) if os.path.isfile(path)), "")
         read = config.load(found_at, place.local, place.root, place.shared) if found_at else read
-    found: dict[str, Any] = read.policy.work["land"]
-    return found
+    return read.policy.work["land"]
 
 
 def target_of(session: Session) -> str:
     """The branch."""
-    named: str = settings_of(session)["branch"]
+    named = settings_of(session)["branch"]
     common = session.place.common
     if named or not common:
         return named or DEFAULT_TARGET

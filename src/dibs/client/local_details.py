@@ -10,41 +10,45 @@ NOTED = 300  # files of a claim that are looked at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.client.memory_files import BootDecision
     from dibs.client.session import Session
     from dibs.ledger.state import Line
     from dibs.ledger.working_tree import Tree
+    from dibs.operations.agents.answers import BootAnswer, RulesAnswer, ScratchAnswer
+    from dibs.operations.claims.answers import ClaimAnswer, StatusAnswer
+    from dibs.stores.seam import Json
 
 
-def briefing(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+def briefing(session: Session, result: BootDecision) -> BootAnswer:
     """The briefing of a boot, with the texts of the rules and of the memory files that are new to the agent."""
     from dibs.workspace import rules_file
 
     session.store.tidy()  # each start removes what waiters left that were killed
+    completed: Json = result  # its keys get other values
     if "files" in result:
         from dibs.client import memory_files
 
-        result = {**result, "files": memory_files.told(memory_files.load(session), result["files"])}
-    if not result["rules"]:
-        return result
-    return {**result, "rules": {**result["rules"], "text": rules_file.text(session.place)}}
+        completed = {**result, "files": memory_files.told(memory_files.load(session), result["files"])}
+    if result["rules"]:
+        completed = {**completed, "rules": {**result["rules"], "text": rules_file.text(session.place)}}
+    answer: BootAnswer = completed
+    return answer
 
 
-def rules_text(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+def rules_text(session: Session, result: RulesAnswer) -> RulesAnswer:
     """The rules with their text."""
     from dibs.workspace import rules_file
 
     return {**result, "text": rules_file.text(session.place)}
 
 
-def with_warnings(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+def with_warnings(session: Session, result: StatusAnswer) -> StatusAnswer:
     """The state of the workspace, with what is wrong with the store itself."""
     found = warnings(session)
     return {**result, "warnings": found} if found else result
 
 
-def scratch_folder(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+def scratch_folder(session: Session, result: ScratchAnswer) -> ScratchAnswer:
     """The caller's scratch folder, which is made if it is not there."""
     folder = os.path.join(session.place.root, result["scratch"])
     try:
@@ -54,7 +58,7 @@ def scratch_folder(session: Session, result: dict[str, Any]) -> dict[str, Any]:
     return {**result, "scratch": folder}
 
 
-def note_claim(session: Session, answer: dict[str, Any]) -> None:
+def note_claim(session: Session, answer: ClaimAnswer) -> None:
     """A claim by hand, where guards are at work: its files are looked at from now on, so that a change is noticed.
 
     The claim is granted already: what keeps this from looking (a sandbox, a repository without a working tree, git

@@ -17,11 +17,21 @@ from dibs.operations.upkeep.log_retention import ARCHIVES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
-    from typing import Any
+    from typing import TypeVar
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Event, Head
+    from dibs.operations.upkeep.records import Archive
+    from dibs.stores.seam import Event, Head, Transaction
+
+    T = TypeVar("T")
+
+    class KnownArchive(Archive):
+        """An archive, and where it is."""
+
+        path: str
+        here: bool  # on this machine
+
 
 LOST = "their archive is missing"
 DAMAGED = "their archive was changed"
@@ -33,13 +43,13 @@ class LogReader:
 
     def __init__(self, session: Session, call: Call) -> None:
         self._session, self._call, self._store = session, call, session.store
-        self._archives: list[dict[str, Any]] | None = None
+        self._archives: list[KnownArchive] | None = None
         self._first = 0  # the first event in the store; 0: not known yet
         self._open: tuple[str, int, Iterator[Event]] | None = None  # the archive that is read, and how far
         self._sound: set[str] = set()  # archives that are what the record says
         self._gaps: dict[tuple[int, int], str] = {}  # numbers that were passed over → why
 
-    def look(self, fn: Callable[[Any], Any]) -> Any:
+    def look(self, fn: Callable[[Transaction], T]) -> T:
         """A look at the store."""
         return self._store.look(fn)
 
@@ -47,18 +57,19 @@ class LogReader:
         """Where the log ends."""
         return self._store.head()
 
-    def archives(self) -> list[dict[str, Any]]:
+    def archives(self) -> list[KnownArchive]:
         """The archives that this machine should have, the oldest first. A server's are on the server's machine."""
         return [one for one in self._known() if one["here"]]
 
-    def _known(self) -> list[dict[str, Any]]:
+    def _known(self) -> list[KnownArchive]:
         """All archives that the record names, the oldest first."""
         if self._archives is None:
             self._archives = []
             if self._session.is_far:
                 return self._archives
             folder, host = log_archives.folder_of(self._session.place.local), processes.host()
-            for one in self._session.run(ARCHIVES, self._call, {})["archives"]:
+            archives: list[Archive] = self._session.run(ARCHIVES, self._call, {})["archives"]
+            for one in archives:
                 path = os.path.join(folder, os.path.basename(one["file"]))
                 here = one["host"] == host or os.path.exists(path)
                 self._archives.append({**one, "path": path, "here": here})
@@ -100,7 +111,7 @@ class LogReader:
             except log_archives.DamagedError:
                 continue
 
-    def _from(self, archive: dict[str, Any], after: int, limit: int) -> list[Event]:
+    def _from(self, archive: KnownArchive, after: int, limit: int) -> list[Event]:
         """Events of one archive; it stays open where it was left, for the page that follows."""
         found: list[Event] = []
         path, numbers = archive["path"], (archive["first"], archive["last"])
@@ -123,7 +134,7 @@ class LogReader:
             self._gaps[numbers] = DAMAGED
         return found
 
-    def _problem(self, archive: dict[str, Any]) -> str:
+    def _problem(self, archive: KnownArchive) -> str:
         """Why an archive cannot be read, or must not be trusted; "" if nothing is wrong. It looks once at each file."""
         path = archive["path"]
         if not archive["here"]:

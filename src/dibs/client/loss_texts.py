@@ -10,7 +10,8 @@ from dibs.errors import named, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.client.memory_files import BootDecision
+    from dibs.operations.agents.answers import BootAnswer, Briefing, LossView
 
 SHOWN = 12  # of each kind; a briefing is read only if it is short
 RESOURCES = 5  # of one claim
@@ -25,7 +26,7 @@ OPEN = ("discovery", "scoped")  # states that come before one in which a task ca
 OVER = ("complete", "failed", "cancelled", "quarantined")
 
 
-def first(result: dict[str, Any]) -> list[str]:
+def first(result: BootDecision | BootAnswer) -> list[str]:
     """What has to be read before anything else: the tasks that are not the agent's, and an id that is another's."""
     found = [loss for loss in result["lost"] if _task_of(loss)]
     lines = [_about_task(loss) for loss in found[:SHOWN]] + _more(len(found))
@@ -38,7 +39,7 @@ def first(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def rest(result: dict[str, Any]) -> list[str]:
+def rest(result: Briefing) -> list[str]:
     """The other losses, each with its present holder."""
     found = [loss for loss in result["lost"] if not _task_of(loss)]
     lines = []
@@ -50,11 +51,11 @@ def rest(result: dict[str, Any]) -> list[str]:
     return lines + _more(result["lost_count"] - len(result["lost"]) + len(found))
 
 
-def _task_of(loss: dict[str, Any]) -> str:
+def _task_of(loss: LossView) -> str:
     return next((name[5:] for name in loss["resources"] if name.startswith("task:")), "")
 
 
-def _about_task(loss: dict[str, Any]) -> str:
+def _about_task(loss: LossView) -> str:
     task = _task_of(loss)
     lost = f"You LOST {task} {_when(loss)}. " if loss["had"] else ""
     state = loss.get("state")
@@ -75,11 +76,11 @@ def _about_task(loss: dict[str, Any]) -> str:
     return f"{lost}{now}{_settle(loss)}."
 
 
-def _when(loss: dict[str, Any]) -> str:
+def _when(loss: LossView) -> str:
     return f"{loss['ago']} ago ({WHY.get(loss['why'], loss['why'])})"
 
 
-def _settle(loss: dict[str, Any]) -> str:
+def _settle(loss: LossView) -> str:
     return f" (`dibs ack {loss['claim']}` when you know)" if loss.get("claim") else ""
 
 

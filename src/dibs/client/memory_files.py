@@ -13,9 +13,30 @@ import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Literal, NotRequired, TypedDict
 
     from dibs.client.session import Session
+    from dibs.operations.agents.answers import Briefing, FileView, Rival
+
+    Part = Literal["whole", "top", "end", "none"]  # of a file, that is told
+    Change = Literal["new", "same", "changed"]  # since the agent was last told
+
+    class MemoryFile(TypedDict):
+        """A file of the config, as it is now."""
+
+        name: str
+        path: str
+        part: Part
+        text: str  # of that part
+        characters: int  # of the whole file
+        digest: str
+
+    class BootDecision(Briefing):
+        """The answer of `boot` before the texts are added to it."""
+
+        files: NotRequired[dict[str, Change]]
+        rival: NotRequired[Rival]
+
 
 EACH = 2_000  # characters of one file: what a model reads of a long page before it skims
 ALL = 5_000  # characters of all of them: with the rules a start stays below what clients take whole
@@ -24,10 +45,10 @@ DATE = "dddd-dd-dd"
 DIGITS = 12  # of the digest: it tells versions of one file apart, it is no seal
 
 
-def load(session: Session) -> list[dict[str, Any]]:
+def load(session: Session) -> list[MemoryFile]:
     """The files of the config that are there, each with the part that is told."""
     left = ALL
-    found = []
+    found: list[MemoryFile] = []
     for name, path in session.config.policy.guards["files"].items():
         text = content(os.path.join(session.place.top, path))
         if text is None:
@@ -39,17 +60,17 @@ def load(session: Session) -> list[dict[str, Any]]:
     return found
 
 
-def digests(found: list[dict[str, Any]]) -> dict[str, str]:
+def digests(found: list[MemoryFile]) -> dict[str, str]:
     """What is told, by name: for the agent's record."""
     return {one["name"]: one["digest"] for one in found}
 
 
-def told(found: list[dict[str, Any]], changes: dict[str, str] | None) -> list[dict[str, Any]]:
+def told(found: list[MemoryFile], changes: dict[str, Change] | None) -> list[FileView]:
     """The files, each with whether it is new to the agent, changed since it was last told, or the same."""
     return [{**one, "change": (changes or {}).get(one["name"], "new")} for one in found]
 
 
-def lines(files: list[dict[str, Any]]) -> list[str]:
+def lines(files: list[FileView]) -> list[str]:
     """The files in a briefing."""
     if not files:
         return []
@@ -63,7 +84,7 @@ def lines(files: list[dict[str, Any]]) -> list[str]:
     return said
 
 
-def _extent(one: dict[str, Any]) -> str:
+def _extent(one: FileView) -> str:
     """How much of it is told."""
     if one["part"] == "whole":
         return "whole"
@@ -73,7 +94,7 @@ def _extent(one: dict[str, Any]) -> str:
     return f"{where}: {len(one['text'])} of {one['characters']} characters; read the file for the rest"
 
 
-def _part(text: str, room: int) -> tuple[str, str]:
+def _part(text: str, room: int) -> tuple[Part, str]:
     """The newest part that fits, in whole lines where that is possible."""
     if len(text) <= room:
         return "whole", text

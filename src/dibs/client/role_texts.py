@@ -4,17 +4,17 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.operations.agents.answers import RoleView
 
 EVERYTHING = "**"
 
 
-def writes_freely(role: dict[str, Any] | None) -> bool:
+def writes_freely(role: RoleView | None) -> bool:
     """Is a file of the repository claimed for it when it edits one?"""
     return role is None or EVERYTHING in role["write"]
 
 
-def lines(role: dict[str, Any] | None) -> list[str]:
+def lines(role: RoleView | None) -> list[str]:
     """The role, and what it may not; nothing for an agent that may everything."""
     if role is None:
         return []

@@ -13,9 +13,8 @@ from dibs.machine import atomic_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.client.session import Session
+    from dibs.operations.agents.answers import TokenNewAnswer
 
 MARK = "dibs"  # what a token begins with, so that scanners for leaked secrets find it
 SECRET_BYTES = 32
@@ -35,7 +34,7 @@ def new(session: Session) -> str:
     return digest
 
 
-def shown(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+def shown(session: Session, result: TokenNewAnswer) -> TokenNewAnswer:
     """The answer with the token, if this session made its secret: not in the first answer again, to a retry."""
     made = result["credential"]
     secret = session.secrets.pop(made["fingerprint"], "")

@@ -53,11 +53,11 @@ from dibs.workspace import serve_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket as _socket  # the same classes, with types
-    from typing import Any
 
     from dibs.client.session import Link, Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, Fields
     from dibs.operations.core.declare import Operation
+    from dibs.stores.seam import Json
 else:
     import _socket  # `socket` itself imports selectors and enum
 
@@ -92,7 +92,7 @@ class Connection:
             self.socket.close()
             raise
 
-    def ask(self, line: bytes) -> Any:
+    def ask(self, line: bytes) -> Json:
         """Send a request and return its answer; raises Lost if none comes."""
         try:
             self.socket.sendall(line)
@@ -125,7 +125,7 @@ class SocketLink:
         self._is_foreign = False  # the server there is another workspace's
         self.group = 0  # how many requests the server decided together with the last one; 0 if no server did
 
-    def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+    def attempt(self, session: Session, operation: Operation, call: Call, fields: Fields) -> Json:
         """Let a server decide it, or the store itself; see `Link`."""
         connection = self._connection() if operation.writes and is_known(operation.name) else None
         self.group = 0
@@ -218,7 +218,7 @@ class SocketLink:
         self._not_before = clock.since_boot() + PAUSE_MS
         return None
 
-    def _retry(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any], sent: int) -> Any:
+    def _retry(self, session: Session, operation: Operation, call: Call, fields: Fields, sent: int) -> Json:
         """The same request, asked of the store itself: whatever the server did of it, it is done once."""
         if clock.since_boot() - sent > RETRY_WITHIN_MS:
             message = "the answer was lost while this process was paused; look at `dibs status` before you ask again."

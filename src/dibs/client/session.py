@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
     from dibs.client.driver import Driver
     from dibs.errors import Stale
-    from dibs.operations.core.call import Answer, Command
+    from dibs.operations.core.call import Answer, Command, Fields, Process
     from dibs.operations.core.declare import Around, Operation
     from dibs.stores.seam import Json, Store
 
     class Link(Protocol):
         """The store's half of a request, wherever it is done."""
 
-        def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Json:
+        def attempt(self, session: Session, operation: Operation, call: Call, fields: Fields) -> Json:
             """Let the operation be decided once: its outcome, a refusal as a value. Raises what the driver mends."""
 
         def recall(self, session: Session, call: Call) -> bool:
@@ -66,11 +66,11 @@ class Door:
 
     __slots__ = ()
 
-    def run_command(self, _: Session, __: Call, ___: dict[str, Any], command: Command, /) -> dict[str, Any]:
+    def run_command(self, _: Session, __: Call, ___: Fields, command: Command, /) -> Fields:
         """Run a command that an operation asks for; the request with its result."""
         raise Invalid(f"{command['field']}: no command is run from here", field=command["field"])
 
-    def run_around(self, name: Around, session: Session, call: Call, fields: dict[str, Any]) -> Answer:
+    def run_around(self, name: Around, session: Session, call: Call, fields: Fields) -> Answer:
         """Run an operation as a part of more (`Operation.around`)."""
         raise NotImplementedError
 
@@ -138,7 +138,7 @@ class Session:
         self.channels: list[str] = []  # names under which this process can be woken, free for the next wait
         self.interrupt: BaseException | None = None  # what the handler of a signal raised; a wait raises it again
         self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
-        self._chain: list[tuple[list[Any], str]] | None = None  # the processes above this one
+        self._chain: list[tuple[Process, str]] | None = None  # the processes above this one
         self.door = door if door is not None else Door()
 
     def reread(self) -> str:
@@ -246,9 +246,9 @@ class Session:
         self,
         operation: Operation,
         call: Call,
-        fields: dict[str, Any],
+        fields: Fields,
         on_wait: Callable[[dict[str, Any]], None] | None = None,
-    ) -> Any:
+    ) -> Json:
         """Answer one request of a door, with the steps that the operation declares around it.
 
         `on_wait` is called at each poll of a wait.
@@ -276,7 +276,7 @@ class Session:
             return self.finish(operation, self.run_waiting(operation, call, fields, on_wait))
         return self.finish(operation, self.run(operation, call, fields))
 
-    def finish(self, operation: Operation, result: Any) -> Any:
+    def finish(self, operation: Operation, result: Json) -> Json:
         """Complete an operation's answer with what only the caller's machine knows."""
         if not operation.afterwards:
             return result
@@ -284,7 +284,7 @@ class Session:
 
         return steps.AFTERWARDS[operation.afterwards](self, result)
 
-    def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+    def run(self, operation: Operation, call: Call, fields: Fields) -> Json:
         """Run one operation and return its answer; a refusal is raised."""
         if "rules" in operation.wants:
             from dibs.workspace import rules_file
@@ -313,9 +313,9 @@ class Session:
         self,
         operation: Operation,
         call: Call,
-        fields: dict[str, Any],
+        fields: Fields,
         on_wait: Callable[[dict[str, Any]], None] | None = None,
-    ) -> Any:
+    ) -> Json:
         """Run an operation that may have to wait, until it is granted, refused, or times out."""
         from dibs.client import wait_loop
 
@@ -327,13 +327,13 @@ class Session:
 
         wait_loop.withdraw(self, call)
 
-    def chain(self) -> list[tuple[list[Any], str]]:
+    def chain(self) -> list[tuple[Process, str]]:
         """The processes above this one with their names, nearest first; looked up once."""
         if self._chain is None:
             self._chain = processes.ancestors()
         return self._chain
 
-    def identify(self, agent: str | None, *, client: list[Any] | None = None, request: str = "") -> Call:
+    def identify(self, agent: str | None, *, client: Process | None = None, request: str = "") -> Call:
         """The caller: by the given name, the environment and the processes above this one."""
         return identify_local(self.config.policy, self.chain(), agent, client=client, request=request)
 

@@ -12,13 +12,22 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
+    from dibs.client.memory_files import BootDecision
     from dibs.client.session import Session
-    from dibs.operations.core.call import Answer, Call
+    from dibs.operations.agents.answers import (
+        AgentsAnswer,
+        BootAnswer,
+        KillAnswer,
+        RulesAnswer,
+        ScratchAnswer,
+        TokenNewAnswer,
+    )
+    from dibs.operations.claims.answers import ClaimAnswer, ReleaseAnswer, StatusAnswer
+    from dibs.operations.core.call import Answer, Call, Fields
     from dibs.operations.core.declare import Afterwards, Beforehand
-
-    Fields = dict[str, Any]
+    from dibs.operations.upkeep.answers import SweepAnswer
+    from dibs.stores.seam import Json
 
 
 def _look_for_trouble(session: Session, call: Call, fields: Fields) -> Fields:
@@ -35,13 +44,13 @@ def _evidence(session: Session, result: Answer) -> Answer:
     return evidence.complete(session, result)
 
 
-def _archive_old_events(session: Session, result: Answer) -> Answer:
+def _archive_old_events(session: Session, result: SweepAnswer) -> SweepAnswer:
     from dibs.client.upkeep import log_upkeep
 
     return log_upkeep.complete(session, result)
 
 
-def _usage(_: Session, result: Answer) -> Answer:
+def _usage(_: Session, result: AgentsAnswer) -> AgentsAnswer:
     """What the processes of this machine's agents use, if that was asked for."""
     if not result.pop("usage", False):
         return result
@@ -63,7 +72,7 @@ def _save_contents(session: Session, call: Call, fields: Fields) -> Fields:
     return content_backup.save(session, call, fields)
 
 
-def _pin_contents(session: Session, result: Answer) -> Answer:
+def _pin_contents(session: Session, result: ReleaseAnswer) -> ReleaseAnswer:
     if result.get("kept"):
         from dibs.client import content_backup
 
@@ -89,13 +98,13 @@ def _make_secret(session: Session, _: Call, fields: Fields) -> Fields:
     return {**fields, "hash": secrets.new(session)}
 
 
-def _show_secret(session: Session, result: Answer) -> Answer:
+def _show_secret(session: Session, result: TokenNewAnswer) -> TokenNewAnswer:
     from dibs.client import secrets
 
     return secrets.shown(session, result)
 
 
-def _note_claim(session: Session, result: Answer) -> Answer:
+def _note_claim(session: Session, result: ClaimAnswer) -> ClaimAnswer:
     """A claim is noted, so that its files are known as they were before it (`dibs undo`).
 
     A program that claims thousands of times a minute notes them only where a ledger was begun.
@@ -112,31 +121,31 @@ def notes_claims(session: Session) -> bool:
     return session.short_lived or os.path.exists(f"{session.place.private}/live")
 
 
-def _still_running(_: Session, result: Answer) -> Answer:
+def _still_running(_: Session, result: KillAnswer) -> KillAnswer:
     from dibs.client import still_running
 
     return still_running.complete(result)
 
 
-def _briefing(session: Session, result: Answer) -> Answer:
+def _briefing(session: Session, result: BootDecision) -> BootAnswer:
     from dibs.client import local_details
 
     return local_details.briefing(session, result)
 
 
-def _rules_text(session: Session, result: Answer) -> Answer:
+def _rules_text(session: Session, result: RulesAnswer) -> RulesAnswer:
     from dibs.client import local_details
 
     return local_details.rules_text(session, result)
 
 
-def _scratch_folder(session: Session, result: Answer) -> Answer:
+def _scratch_folder(session: Session, result: ScratchAnswer) -> ScratchAnswer:
     from dibs.client import local_details
 
     return local_details.scratch_folder(session, result)
 
 
-def _warnings(session: Session, result: Answer) -> Answer:
+def _warnings(session: Session, result: StatusAnswer) -> StatusAnswer:
     from dibs.client import local_details
 
     return local_details.with_warnings(session, result)
@@ -166,7 +175,7 @@ BEFOREHAND: dict[Beforehand, Callable[[Session, Call, Fields], Fields]] = {
     "beliefs": _beliefs,
     "make a secret": _make_secret,
 }
-AFTERWARDS: dict[Afterwards, Callable[[Session, Answer], Answer]] = {
+AFTERWARDS: dict[Afterwards, Callable[[Session, Json], Json]] = {
     "archive old events": _archive_old_events,
     "evidence": _evidence,
     "usage": _usage,

@@ -11,18 +11,19 @@ from dibs.workspace.known_clients import SESSION_VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.operations.agents.answers import KillAnswer, RunningView
 
 MAX_NAMED = 50  # processes in the answer
 
 
-def complete(result: dict[str, Any]) -> dict[str, Any]:
+def complete(result: KillAnswer) -> KillAnswer:
     """The answer of `kill`, with the processes of this machine."""
     host = processes.host()
     for agent in result["agents"]:
-        if agent["host"] == host and agent["health"] != "dead":
-            whose = {"agent": agent["agent"], "name": agent["name"]}
+        if agent["host"] == host and agent["health"] != "dead" and agent["pid"] is not None:
             left = processes.started_by(agent["pid"], SESSION_VARIABLES, agent["agent"])
-            found = [{**whose, "pid": pid, "command": text} for pid, text in left]
+            found: list[RunningView] = [
+                {"agent": agent["agent"], "name": agent["name"], "pid": pid, "command": text} for pid, text in left
+            ]
             result["running"] = [*result["running"], *found][:MAX_NAMED]
     return result

@@ -28,10 +28,16 @@ from dibs.stores.urls import hidden
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypedDict
 
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call, Fields
+    from dibs.operations.core.declare import Operation
     from dibs.stores.move.carry import Side
+
+    Intention = TypedDict(
+        "Intention", {"id": str, "from": str, "to": str, "replaces": bool}, total=False
+    )  # of a move that is under way; empty: none is
 
 INTENTION_FILE = "store-move"
 MUTEX_FILE = "store-move.turn"
@@ -40,7 +46,7 @@ FREEZE_RENEWAL_MS = 2_000  # between two renewals of the freeze, which lasts thi
 
 
 def move(
-    session: Session, to: str, call: Any, *, replaces: bool = False, told: Callable[[str], None] | None = None
+    session: Session, to: str, call: Call, *, replaces: bool = False, told: Callable[[str], None] | None = None
 ) -> dict[str, Any]:
     """Move the workspace to that store; returns what was copied. The session is closed: open another one."""
     local = session.place.local
@@ -65,7 +71,7 @@ def move(
 
 
 def _move(
-    session: Session, old: Side, new: Side, pin: opening.Pin, to: str, call: Any, *,
+    session: Session, old: Side, new: Side, pin: opening.Pin, to: str, call: Call, *,
     replaces: bool, told: Callable[[str], None] | None,
 ) -> dict[str, Any]:  # fmt: skip
     from dibs.operations.upkeep.store_moves import MOVED, MOVING
@@ -231,7 +237,7 @@ def side_of(session: Session, url: str, *, replaces: bool = False) -> Side:
     return engine_of(url).open_side(place, replaces=replaces)
 
 
-def run_pinned(session: Session, operation: Any, call: Any, fields: dict[str, Any]) -> None:
+def run_pinned(session: Session, operation: Operation, call: Call, fields: Fields) -> None:
     """Run one operation on the pinned store, ignoring the environment."""
     session.use(opening.open_pinned(session.place.local, session.config.id, session.timeout))
     try:
@@ -240,15 +246,15 @@ def run_pinned(session: Session, operation: Any, call: Any, fields: dict[str, An
         session.close()
 
 
-def _note(local: str, what: dict[str, Any]) -> None:
+def _note(local: str, what: Intention) -> None:
     text = jsontext.encode(what) + "\n"
     atomic_write.replace(f"{local}/{INTENTION_FILE}", text, mode=atomic_write.PRIVATE_MODE, sync=True)
 
 
-def _noted(local: str) -> dict[str, Any]:
+def _noted(local: str) -> Intention:
     try:
         with open(f"{local}/{INTENTION_FILE}", encoding="utf-8") as file:
-            found: dict[str, Any] = jsontext.decode(file.read().strip())
+            found: Intention = jsontext.decode(file.read().strip())
     except (OSError, ValueError):
         return {}
     return found

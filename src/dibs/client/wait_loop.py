@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, Fields
     from dibs.operations.core.declare import Operation
+    from dibs.stores.seam import Json
 
 PAUSE_S = 0.1  # between two attempts at a store that is out of reach
 
@@ -28,9 +29,9 @@ def run(
     session: Session,
     operation: Operation,
     call: Call,
-    fields: dict[str, Any],
+    fields: Fields,
     on_wait: Callable[[dict[str, Any]], None] | None = None,
-) -> Any:
+) -> Json:
     """Run an operation that may have to wait, until it is granted, refused, or times out."""
     call.decided, call.waiter = None, ""
     try:
@@ -51,9 +52,9 @@ def _wait_for(
     session: Session,
     operation: Operation,
     call: Call,
-    fields: dict[str, Any],
+    fields: Fields,
     on_wait: Callable[[dict[str, Any]], None] | None,
-) -> Any:
+) -> Json:
     end = clock.since_boot() + fields["wait"]
     kept_until = 0  # its place in the queue is kept until then
     channel = session.channels.pop() if session.channels else ""  # a process that never waits listens to nothing

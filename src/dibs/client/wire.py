@@ -14,10 +14,38 @@ from dibs.operations.core.call import Call, NeedsFacts, of_json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import TypedDict
 
+    from dibs.operations.core.call import Fields, Process
     from dibs.operations.core.declare import Field, Operation
     from dibs.operations.core.policy import Policy
+    from dibs.stores.seam import Json
+
+    class CallMessage(TypedDict, total=False):
+        """A call as it is sent; what is empty is left out."""
+
+        agent: str
+        fallback: str
+        request: str
+        kind: str
+        session: str
+        how: str  # the caller is identified
+        rules: str
+        client: Process
+        ancestors: list[Process]
+        typed: bool  # in a shell
+        facts: dict[str, bool | None]  # processes and whether they live
+
+    class AnswerMessage(TypedDict, total=False):
+        """What a server answers: a result, a refusal, or the processes that the caller has to look at."""
+
+        result: Json
+        refused: list[Json]  # `DibsError.parts`
+        need: list[Process]
+        who: list[str]  # the caller, where its transaction found it out: id, how, name
+        ahead: int  # ms that the store's clock is ahead of the wall clock
+        g: int  # requests that were decided in the same commit
+
 
 # Texts of a call: the word that is sent → the attribute.
 TEXTS = {
@@ -33,9 +61,9 @@ PROCESS_PARTS = 5  # host, boot, pid namespace, pid, start time
 CONNECTION_DIGITS = 32  # of the name of a connection: nobody hits another's by chance
 
 
-def call_out(call: Call) -> dict[str, Any]:
+def call_out(call: Call) -> CallMessage:
     """A call as it is sent: what is empty is left out."""
-    found: dict[str, Any] = {word: value for word, name in TEXTS.items() if (value := getattr(call, name))}
+    found: Json = {word: value for word, name in TEXTS.items() if (value := getattr(call, name))}
     if call.client is not None:
         found["client"] = call.client
     if call.ancestors:
@@ -44,10 +72,11 @@ def call_out(call: Call) -> dict[str, Any]:
         found["typed"] = True
     if call.facts:
         found["facts"] = call.facts
-    return found
+    message: CallMessage = found
+    return message
 
 
-def call_in(policy: Policy, sent: Any, via: Any = None) -> Call:
+def call_in(policy: Policy, sent: Json, via: Json = None) -> Call:
     """A call as it was sent; Invalid if it is none."""
     if not isinstance(sent, dict):
         raise Invalid("call: an object", field="call")
@@ -69,7 +98,7 @@ def call_in(policy: Policy, sent: Any, via: Any = None) -> Call:
     return call
 
 
-def fields_in(operation: Operation, sent: Any, *, anywhere: bool = False, place: str = "") -> dict[str, Any]:
+def fields_in(operation: Operation, sent: Json, *, anywhere: bool = False, place: str = "") -> Fields:
     """The fields of a request as they were sent, with their resources; the operation's declaration checks the rest.
 
     `anywhere`: see `paths.received`. `place`: a far caller's name, which goes before its working trees.
@@ -79,7 +108,7 @@ def fields_in(operation: Operation, sent: Any, *, anywhere: bool = False, place:
     return _Reader(anywhere, place).inside({field.name: field for field in operation.fields}, sent)
 
 
-def answer_out(place: str, value: Any) -> Any:
+def answer_out(place: str, value: Json) -> Json:
     """An answer for a far caller: its own working trees as it names them."""
     if isinstance(value, str):
         return value[len(place) + 1 :] if value.startswith(f"{place}:/") else value
@@ -96,14 +125,14 @@ class _Reader:
     def __init__(self, anywhere: bool, place: str) -> None:
         self._anywhere, self._place = anywhere, place
 
-    def inside(self, known: dict[str, Field], sent: dict[str, Any]) -> dict[str, Any]:
+    def inside(self, known: dict[str, Field], sent: Fields) -> Fields:
         found = {}
         for name, value in sent.items():
             field = known.get(name)
             found[name] = value if field is None or value is None else self._value(field, value)
         return found
 
-    def _value(self, field: Field, value: Any) -> Any:
+    def _value(self, field: Field, value: Json) -> Json:
         """A value with the resources and working trees in it, wherever its field declares some."""
         if field.kind == "resource":
             return _resource(field, value, self._anywhere)
@@ -118,7 +147,7 @@ class _Reader:
         known = {one.name: one for one in field.items}
         if isinstance(value, dict):
             return self.inside(known, value)
-        found: list[Any] = []
+        found: list[Json] = []
         for item in value:
             if isinstance(item, dict):
                 found.append(self.inside(known, item))
@@ -135,7 +164,7 @@ class _Reader:
         return value and f"{self._place}:{value}"
 
 
-def _resource(field: Field, value: Any, anywhere: bool) -> Any:
+def _resource(field: Field, value: Json, anywhere: bool) -> Json:
     from dibs.workspace import paths
 
     try:
@@ -144,12 +173,12 @@ def _resource(field: Field, value: Any, anywhere: bool) -> Any:
         raise Invalid(f"{field.name}: {error.message}", field=field.name) from None
 
 
-def error_out(error: DibsError) -> dict[str, Any]:
+def error_out(error: DibsError) -> AnswerMessage:
     """A refusal as it is sent."""
     return {"refused": error.parts()}
 
 
-def answer_in(answer: Any) -> Any:
+def answer_in(answer: Json) -> Json:
     """What the server said: the result, or the refusal as a value. Raises `NeedsFacts` where it lacks facts."""
     if isinstance(answer, dict):
         if "result" in answer:
@@ -161,7 +190,7 @@ def answer_in(answer: Any) -> Any:
     raise Unavailable("the server's answer cannot be read; is it another version of dibs?")
 
 
-def is_process(value: Any) -> bool:
+def is_process(value: Json) -> bool:
     """Is this the full name of a process?"""
     return (
         isinstance(value, list)
@@ -171,29 +200,29 @@ def is_process(value: Any) -> bool:
     )
 
 
-def _is_name(value: Any) -> bool:
+def _is_name(value: Json) -> bool:
     """A part of a machine's name: it becomes a part of a key, and of a process's name, which colons divide."""
     return is_text(value) and len(value) <= MAX_NAME and value.isprintable() and ":" not in value
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Json) -> bool:
     return type(value) is int and 0 <= value < 2**63
 
 
-def _is_connection(value: Any) -> bool:
+def _is_connection(value: Json) -> bool:
     return isinstance(value, str) and len(value) == CONNECTION_DIGITS and value.isascii() and value.isalnum()
 
 
-def _are_processes(value: Any) -> bool:
+def _are_processes(value: Json) -> bool:
     return isinstance(value, list) and len(value) <= MAX_PROCESSES and all(map(is_process, value))
 
 
-def _are_facts(value: Any) -> bool:
+def _are_facts(value: Json) -> bool:
     return isinstance(value, dict) and len(value) <= MAX_FACTS and {*map(type, value.values())} <= {bool, _NONE}
 
 
 _NONE = type(None)
-_OTHERS: dict[str, Callable[[Any], bool]] = {
+_OTHERS: dict[str, Callable[[Json], bool]] = {
     "client": is_process,
     "ancestors": _are_processes,
     "typed": lambda value: isinstance(value, bool),

@@ -14,7 +14,26 @@ from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
+
+    from dibs.operations.claims.answers import BlockerView
+    from dibs.stores.seam import Json
+
+    class JournalLine(TypedDict, total=False):
+        """A line of a journal."""
+
+        kind: str
+        agent: str  # whose journal it is; its reader adds it
+        file: str
+        edit: str
+        edits: int  # of others, that are overwritten
+        message: str
+        code: str
+        token: int
+        holder: str
+        blockers: list[BlockerView]
+        expires_at: str
+
 
 HEADING = "edits: "
 POLL_S = 0.005  # between two looks at a marker
@@ -55,7 +74,7 @@ class Journal:
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
-    def note(self, kind: str, **facts: Any) -> None:
+    def note(self, kind: str, **facts: Json) -> None:
         """Add a line."""
         os.write(self._file, (jsontext.encode({"kind": kind, **facts}) + "\n").encode())
         if kind == "wrote":
@@ -69,7 +88,7 @@ class JournalReader:
         self._path = path
         self._place = 0
 
-    def more(self) -> list[dict[str, Any]]:
+    def more(self) -> list[JournalLine]:
         """The new lines since the last call."""
         try:
             with open(self._path, "rb") as file:

@@ -16,8 +16,7 @@ from dibs.machine import clock, processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.demo.files import JournalLine
     from dibs.demo.screen import Screen
 
 POLL_S = 0.02  # between two looks at the journals
@@ -45,10 +44,10 @@ class Round:
         self.place = place
         self.markers = files.Markers(self.folder)
         self.agents = [Played(name) for name in size.names]
-        self.wrote: list[dict[str, Any]] = []
-        self.refused: list[dict[str, Any]] = []
-        self.stale: list[dict[str, Any]] = []
-        self.failed: list[dict[str, Any]] = []
+        self.wrote: list[JournalLine] = []
+        self.refused: list[JournalLine] = []
+        self.stale: list[JournalLine] = []
+        self.failed: list[JournalLine] = []
         self.busy = self.overwritten = 0
         self.killed_at = 0  # wall clock, ms
         self.deadline_of_killed = ""  # of its claim, from the answer
@@ -114,7 +113,7 @@ class Round:
                 self._heard_at = clock.since_boot()
                 self._note(played, line)
 
-    def _note(self, played: Played, line: dict[str, Any]) -> None:
+    def _note(self, played: Played, line: JournalLine) -> None:
         kind = line["kind"]
         line["agent"] = played.name
         if kind == "wrote":

@@ -18,10 +18,11 @@ from dibs.machine import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Any
 
     from dibs.demo.plan import Size
+    from dibs.demo.results import DemoResult, GuardedResult, RoundResult
     from dibs.demo.screen import Screen
+    from dibs.stores.seam import Json
 
 KEPT_VARIABLE = "DIBS_TRACEBACK"  # for developers of dibs; it names no workspace
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # end the demo as Ctrl-C does
@@ -36,7 +37,7 @@ class Server:
         self.url, self.hosts = url, hosts
 
 
-def play(size: Size, screen: Screen, *, keep: bool, server: Server | None = None) -> dict[str, Any]:
+def play(size: Size, screen: Screen, *, keep: bool, server: Server | None = None) -> DemoResult:
     """Play both rounds; returns all results as plain values."""
     begun = clock.since_boot()
     set_aside = {
@@ -52,8 +53,8 @@ def play(size: Size, screen: Screen, *, keep: bool, server: Server | None = None
         os.environ["DIBS_STORE"] = server.url
     try:
         place.prepare()
-        without = _round(place, WITHOUT, size, screen)
-        guarded = _round(place, WITH, size, screen)
+        without: RoundResult = _round(place, WITHOUT, size, screen)
+        guarded: GuardedResult = _round(place, WITH, size, screen)
     except DibsError as error:
         if not keep:
             raise
@@ -89,14 +90,14 @@ def play(size: Size, screen: Screen, *, keep: bool, server: Server | None = None
     }
 
 
-def _round(place: Scratch, which: str, size: Size, screen: Screen) -> dict[str, Any]:
+def _round(place: Scratch, which: str, size: Size, screen: Screen) -> Json:
     """One round: play it, count, and commit the files."""
     played = Round(place, which, size, screen)
     if played.guarded:
         place.init()
     screen.begin(played)
     played.play()
-    counted = referee.count(played)
+    counted: Json = referee.count(played)
     if played.guarded:
         counted |= referee.examine(played)
     message = f"The fleet {which} dibs: {counted['edits']} edits made, {counted['lost']} lost"

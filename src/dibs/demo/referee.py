@@ -14,7 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.demo.files import JournalLine
     from dibs.demo.fleet import Round
+    from dibs.demo.results import GuardedResult, GuardFindings, RefusalSample, RoundCounts, RoundResult
     from dibs.stores.seam import LogEvent
 
 PAGE_EVENTS = 1_000  # read at a time
@@ -23,7 +25,7 @@ MAX_SAMPLES = 3  # of refusals, as texts
 LOSS_REASONS = ("gone", "epoch")  # the holder's process was dead, or a server lost commits and all claims were void
 
 
-def count(played: Round) -> dict[str, Any]:
+def count(played: Round) -> RoundCounts:
     """Compare the files with the journals."""
     wrote = [line["edit"] for line in played.wrote]
     contents = [files.read(f"{played.repo}/{file}") for file in plan.FILES]
@@ -45,7 +47,7 @@ def count(played: Round) -> dict[str, Any]:
     }
 
 
-def examine(played: Round) -> dict[str, Any]:
+def examine(played: Round) -> GuardFindings:
     """Further results of the round with dibs: refusals, the stale token, the dead holder's file, the log."""
     with dibs.open(played.repo) as workspace:
         report = verify_store(workspace.store)
@@ -59,7 +61,14 @@ def examine(played: Round) -> dict[str, Any]:
         "samples": _samples(played.refused),
         "stale_tokens_refused": len(played.stale),
         "stale": [
-            {name: line[name] for name in ("agent", "file", "token", "holder", "message")} for line in played.stale
+            {
+                "agent": line["agent"],
+                "file": line["file"],
+                "token": line["token"],
+                "holder": line["holder"],
+                "message": line["message"],
+            }
+            for line in played.stale
         ],
         "busy": played.busy,
         "dead_holder": _inheritance(events, played),
@@ -67,7 +76,7 @@ def examine(played: Round) -> dict[str, Any]:
     }
 
 
-def failures(without: dict[str, Any], with_dibs: dict[str, Any]) -> list[str]:
+def failures(without: RoundResult, with_dibs: GuardedResult) -> list[str]:
     """The promises that the round with dibs broke; empty if none."""
     wrong = []
     if with_dibs["lost"]:
@@ -89,14 +98,14 @@ def failures(without: dict[str, Any], with_dibs: dict[str, Any]) -> list[str]:
     return wrong
 
 
-def _explained(line: dict[str, Any]) -> bool:
+def _explained(line: JournalLine) -> bool:
     """Does the refusal name a holder, and for each holder what, since when and until when?"""
     return bool(line["blockers"]) and all(blocker.get(name) for blocker in line["blockers"] for name in REQUIRED_FIELDS)
 
 
-def _samples(refused: list[dict[str, Any]]) -> list[dict[str, str]]:
+def _samples(refused: list[JournalLine]) -> list[RefusalSample]:
     """A few refusals as texts, each about another file."""
-    chosen: dict[str, dict[str, str]] = {}
+    chosen: dict[str, RefusalSample] = {}
     for line in sorted(refused, key=lambda line: len(line["blockers"])):
         if len(chosen) < MAX_SAMPLES and line["file"] not in chosen:
             chosen[line["file"]] = {"agent": line["agent"], "file": line["file"], "message": line["message"]}

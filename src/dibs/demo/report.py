@@ -14,7 +14,7 @@ from dibs.machine import relative_times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.demo.results import DemoResult
 
 NO_VALUE = "-"
 NEXT_STEPS = (
@@ -24,7 +24,7 @@ NEXT_STEPS = (
 )
 
 
-def rows(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+def rows(result: DemoResult) -> list[tuple[str, str, str]]:
     """The final table: what, without dibs, with dibs."""
     without, guarded = result["without"], result["with"]
     verified = guarded["verify"]
@@ -48,7 +48,7 @@ def rows(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def words(result: dict[str, Any]) -> list[str]:
+def words(result: DemoResult) -> list[str]:
     """The texts of the refusals, and the fate of the dead agent's claim."""
     guarded = result["with"]
     lines = ["What the agents were told:"]
@@ -66,7 +66,7 @@ def words(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def verdict(result: dict[str, Any]) -> str:
+def verdict(result: DemoResult) -> str:
     """The last word."""
     if result["failed"]:
         return "dibs did not keep its promise in this run: " + "; ".join(result["failed"]) + "."
@@ -78,7 +78,7 @@ def verdict(result: dict[str, Any]) -> str:
     return f"Without dibs {lost} of {edits} edits were lost and nobody noticed. With dibs none."
 
 
-def show(result: dict[str, Any]) -> None:
+def show(result: DemoResult) -> None:
     """Print it all."""
     if sys.stdout.isatty():
         _show_rich(result)
@@ -86,7 +86,7 @@ def show(result: dict[str, Any]) -> None:
         _show_plain(result)
 
 
-def _show_plain(result: dict[str, Any]) -> None:
+def _show_plain(result: DemoResult) -> None:
     table = [("", "without dibs", "with dibs"), *rows(result)]
     left, middle = (max(len(row[place]) for row in table) for place in (0, 1))
     lines = ["", *words(result), ""]
@@ -98,7 +98,7 @@ def _show_plain(result: dict[str, Any]) -> None:
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _show_rich(result: dict[str, Any]) -> None:
+def _show_rich(result: DemoResult) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -132,7 +132,7 @@ def _where() -> list[str]:
     return [f"`dibs` is not on your PATH: it is {os.path.join(os.path.dirname(sys.executable), 'dibs')}"]
 
 
-def _kept(result: dict[str, Any]) -> list[str]:
+def _kept(result: DemoResult) -> list[str]:
     if not result["scratch"]:
         return []
     return [

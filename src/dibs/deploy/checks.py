@@ -20,24 +20,25 @@ from dibs.operations.guards import deploy_guard
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.core.policy import DeploySettings, DeployTarget
+    from dibs.operations.guards.deploy_guard import DeployToken, Placeholder
+    from dibs.operations.guards.records import Deploy as LastGood
+    from dibs.stores.seam import Json
 
 MAX_PLACEHOLDERS = 20  # the search stops after this many
 
 
-def settings(session: Session, target: str) -> dict[str, Any]:
+def settings(session: Session, target: str) -> DeployTarget:
     """The config of a target."""
-    found: dict[str, Any] = config(session).get("targets", {}).get(target, {})
-    return found
+    return config(session).get("targets", {}).get(target, {})
 
 
-def config(session: Session) -> dict[str, Any]:
+def config(session: Session) -> DeploySettings:
     """The table `[deploy]`."""
-    found: dict[str, Any] = session.config.policy.guards.get("deploy") or {}
-    return found
+    return session.config.policy.guards.get("deploy") or {}
 
 
 def fetch_timeout_s(session: Session) -> float:
@@ -79,14 +80,15 @@ def examine(
 def branch_for(session: Session, target: str = "") -> tuple[str, str]:
     """The remote and the branch that the config names for a target, or for all; "" if it names none."""
     named, all_targets = settings(session, target), config(session)
-    return tuple(named.get(key) or all_targets.get(key) or "" for key in ("remote", "branch"))  # type: ignore[return-value]
+    remote = named.get("remote") or all_targets.get("remote") or ""
+    return remote, named.get("branch") or all_targets.get("branch") or ""
 
 
-def _contains(top: str, commit: str, last: dict[str, Any] | None) -> bool | None:
+def _contains(top: str, commit: str, last: LastGood | None) -> bool | None:
     return sync.contains(top, commit, last["commit"]) if last and last["commit"] and commit else None
 
 
-def _judge(session: Session, call: Call, target: str, syncs: Sequence[sync.BranchStatus], **facts: Any) -> None:
+def _judge(session: Session, call: Call, target: str, syncs: Sequence[sync.BranchStatus], **facts: Json) -> None:
     given = {"target": target, "syncs": [one.as_json() for one in syncs], **facts}
     call.facts.clear()
     session.run(deploy_guard.JUDGE, call, given)
@@ -95,7 +97,7 @@ def _judge(session: Session, call: Call, target: str, syncs: Sequence[sync.Branc
 # --- placeholders
 
 
-def placeholders(session: Session, top: str, ships: Sequence[str], since: str, commit: str) -> list[dict[str, Any]]:
+def placeholders(session: Session, top: str, ships: Sequence[str], since: str, commit: str) -> list[Placeholder]:
     """Where placeholders are in what ships."""
     words = [word for word in config(session)["placeholders"] if word.strip()]
     if not words or not commit:
@@ -104,7 +106,7 @@ def placeholders(session: Session, top: str, ships: Sequence[str], since: str, c
     return [place for place, _ in zip(found, range(MAX_PLACEHOLDERS), strict=False)]
 
 
-def _in_files(top: str, words: Sequence[str], ships: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _in_files(top: str, words: Sequence[str], ships: Sequence[str]) -> Iterator[Placeholder]:
     """Search every tracked text file that ships."""
     where = [f":(top,glob){pattern}" for pattern in ships] + [":(top,exclude).dibs"]
     for exact in (True, False):
@@ -121,7 +123,7 @@ def _in_files(top: str, words: Sequence[str], ships: Sequence[str]) -> Iterator[
                 yield _place(os.fsdecode(path), int(line), text)
 
 
-def _in_added_lines(top: str, words: Sequence[str], since: str, commit: str) -> Iterator[dict[str, Any]]:
+def _in_added_lines(top: str, words: Sequence[str], since: str, commit: str) -> Iterator[Placeholder]:
     """Search the lines that a commit adds to the last deployed one."""
     if not since or not git.commit(top, since):
         return
@@ -166,7 +168,7 @@ def _in_word(sign: str) -> bool:
     return sign.isalnum() or sign == "_"
 
 
-def _place(path: str, line: int, text: bytes) -> dict[str, Any]:
+def _place(path: str, line: int, text: bytes) -> Placeholder:
     return {"path": path, "line": line, "text": text.decode(errors="replace").strip()[:120]}
 
 
@@ -226,13 +228,13 @@ def _pushed_syncs(
     return [own, counts]
 
 
-def _under() -> dict[str, Any] | None:
+def _under() -> DeployToken | None:
     """The deploy whose command this is, if so: target and token."""
     target, token = os.environ.get("DIBS_DEPLOY", ""), os.environ.get("DIBS_TOKEN", "")
     return {"target": target, "token": int(token)} if target and token.isdigit() else None
 
 
-def _pushed_placeholders(session: Session, top: str, target: str, there: str, here: str) -> list[dict[str, Any]]:
+def _pushed_placeholders(session: Session, top: str, target: str, there: str, here: str) -> list[Placeholder]:
     """Placeholders in the lines that a push adds; with `ships`, only in files that ship."""
     found = placeholders(session, top, (), there, here)
     ships = settings(session, target).get("ships")

@@ -31,10 +31,24 @@ from dibs.workers.held_command import HeldCommand, Hold
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Any
 
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, Fields
+    from dibs.operations.core.declare import Operation
+    from dibs.operations.guards.records import Risks
+    from dibs.stores.seam import Json
+
+    class DeployAnswer(Risks):
+        """What `dibs deploy` came to."""
+
+        target: str
+        commit: str
+        behind: int | None  # commits that the reference branch has and it has not; None: not known
+        token: int
+        verified: bool
+        exit: int | None  # the command's exit code
+        result: str  # one of `deploy_guard.RESULTS`
+
 
 VERIFY_TIMEOUT_S = 120  # in which a public surface should show what was deployed
 RETRY_PAUSES_S = (1, 2, 4, 8)  # between tries; the last one repeats
@@ -50,7 +64,7 @@ class DeployRequest:
 
     __slots__ = ("command", "dirty", "quiet", "risks", "target", "unverified", "verify", "verify_timeout")
 
-    def __init__(self, target: str, command: list[str], fields: dict[str, Any], *, quiet: bool = False) -> None:
+    def __init__(self, target: str, command: list[str], fields: Fields, *, quiet: bool = False) -> None:
         self.target = target
         self.command = command
         self.verify: str = fields.get("verify") or ""
@@ -84,7 +98,7 @@ class Deploy:
         self._hold: Hold | None = None
         self._command: HeldCommand | None = None  # what runs now
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> DeployAnswer:
         """Deploy. A refusal, and whatever goes wrong, is raised."""
         if not self.verify and not self.unverified:
             raise Unverified(
@@ -126,7 +140,7 @@ class Deploy:
         self.token, self.keep = answer["token"], bool(answer.get("renewed"))
         self._expires_at = answer["expires_at"]
 
-    def _run(self, operation: Any, **fields: Any) -> Any:
+    def _run(self, operation: Operation, **fields: Json) -> Json:
         self.call.facts.clear()
         return self.session.run(operation, self.call, {"target": self.target, "token": self.token, **fields})
 
@@ -148,11 +162,11 @@ class Deploy:
         )  # fmt: skip
         return HeldCommand(self.keeper, self._hold, self.request.command, env=self._environment(), stdout=out)
 
-    def _ask(self, name: str, **fields: Any) -> Any:
+    def _ask(self, name: str, **fields: Json) -> Json:
         self.call.facts.clear()
         return self.session.run(self.session.operation(name), self.call, fields)
 
-    def _go(self, command: HeldCommand) -> dict[str, Any]:
+    def _go(self, command: HeldCommand) -> DeployAnswer:
         """Run and verify; whatever happens is recorded."""
         begun, code, result = monotonic(), None, "interrupted"
         self._command = command
@@ -202,12 +216,14 @@ class Deploy:
             return error
         return None
 
-    def _outcome(self, result: str, code: int | None, complaint: str, fenced: Fenced | None) -> dict[str, Any]:
-        shown: dict[str, Any] = {
+    def _outcome(self, result: str, code: int | None, complaint: str, fenced: Fenced | None) -> DeployAnswer:
+        shown: DeployAnswer = {
             "target": self.target, "commit": self.commit, "behind": self.behind, "token": self.token,
             "verified": result == "ok", "exit": code, "result": result,
-            **{name: True for name, was in self.request.risks.items() if was},
         }  # fmt: skip
+        for risk in deploy_guard.ACCEPTED_RISKS:
+            if self.request.risks[risk]:
+                shown[risk] = True
         if result == "interrupted" and fenced is None:
             raise Failed(f"the deploy of {self.target} was interrupted; how far it came is not known.", **shown)
         if result == "failed":

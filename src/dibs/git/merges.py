@@ -19,9 +19,25 @@ from dibs.machine.programs import run
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict
 
     Edit = tuple[int, int, int, int]  # first line before, lines before, first line after, lines after
+
+    class UnmergedFile(TypedDict):
+        """A file that git could not merge."""
+
+        path: str
+        kind: str  # content, add/add, modify/delete, rename/rename …
+        base: str  # these are blobs; "" for none
+        ours: str
+        theirs: str
+
+    class Overlap(TypedDict):
+        """Lines that both sides changed: [first line, number of lines] in the version of each."""
+
+        ours: list[int]
+        theirs: list[int]
+
 
 OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
 STDIN = (2, 39)  # the first one that merges many pairs in one process
@@ -38,10 +54,10 @@ class Merge:
 
     __slots__ = ("files", "outcome", "tree")
 
-    def __init__(self, outcome: str, tree: str = "", files: list[dict[str, Any]] | None = None) -> None:
+    def __init__(self, outcome: str, tree: str = "", files: list[UnmergedFile] | None = None) -> None:
         self.outcome = outcome  # CLEAN, CONFLICT or UNRELATED
         self.tree = tree
-        self.files = files or []  # of a conflict: `path, kind`, and `base, ours, theirs` (blobs, "" for none)
+        self.files = files or []  # of a conflict
 
 
 class Objects:
@@ -177,9 +193,9 @@ def _kind(text: str) -> str:
     return "content" if inner == "contents" else inner
 
 
-def _files(stages: dict[str, dict[str, str]], kinds: dict[str, str]) -> list[dict[str, Any]]:
+def _files(stages: dict[str, dict[str, str]], kinds: dict[str, str]) -> list[UnmergedFile]:
     paths = list(dict.fromkeys([*stages, *kinds]))
-    found = []
+    found: list[UnmergedFile] = []
     for path in sorted(paths):
         blobs = stages.get(path, {})
         base, ours, theirs = blobs.get("1", ""), blobs.get("2", ""), blobs.get("3", "")
@@ -200,7 +216,7 @@ class Hunks:
         self._cwd, self._objects = cwd, objects
         self._known: dict[tuple[str, str], list[Edit]] = {}
 
-    def of(self, file: dict[str, Any]) -> list[dict[str, Any]]:
+    def of(self, file: UnmergedFile) -> list[Overlap]:
         """For each place, the lines in the one's and in the other's version: [first line, number of lines].
 
         None for a binary file, or if a side has no such file.
@@ -208,7 +224,7 @@ class Hunks:
         base = file["base"]
         if not (base and file["ours"] and file["theirs"]):
             return []
-        found: list[dict[str, Any]] = []
+        found: list[Overlap] = []
         for ours, theirs in _clusters(self._edits(base, file["ours"]), self._edits(base, file["theirs"])):
             if ours and theirs:
                 found.append({"ours": _span(ours), "theirs": _span(theirs)})
@@ -242,7 +258,7 @@ def _clusters(ours: list[Edit], theirs: list[Edit]) -> list[tuple[list[Edit], li
     """Edits of both sides that touch or overlap each other in the common version."""
     marked = sorted([(edit[0], edit[0] + max(edit[1], 1), 0, edit) for edit in ours]
                     + [(edit[0], edit[0] + max(edit[1], 1), 1, edit) for edit in theirs])  # fmt: skip
-    found: list[tuple[list[Any], list[Any]]] = []
+    found: list[tuple[list[Edit], list[Edit]]] = []
     end = -1
     for first, last, side, edit in marked:
         if not found or first > end:

@@ -17,9 +17,16 @@ from dibs.machine import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.git.merges import Objects
+
+    class Snapshot(TypedDict):
+        """The uncommitted work of a working tree, as a commit."""
+
+        mark: list[str | dict[str, list[int]]]  # HEAD, and the signatures of the changed files
+        commit: str
+
 
 STATUS_TIMEOUT_S = 60.0  # a cold look at a large working tree on a busy machine
 MAX_CONCURRENT = 4  # statuses at the same time; they wait for the disk, not for the processor
@@ -90,7 +97,7 @@ def branches(cwd: str, without: str, since: int, limit: int) -> list[Side]:
     return found
 
 
-def look(sides: Sequence[Side], objects: Objects, folder: str, known: dict[str, Any]) -> dict[str, Any]:
+def look(sides: Sequence[Side], objects: Objects, folder: str, known: dict[str, Snapshot]) -> dict[str, Snapshot]:
     """Fill in the commits with the uncommitted work; returns what to know at the next look.
 
     `known` is what the last look returned; `folder` is for the indexes.
@@ -98,7 +105,7 @@ def look(sides: Sequence[Side], objects: Objects, folder: str, known: dict[str, 
     trees = [side for side in sides if side.top]
     with ThreadPoolExecutor(max_workers=MAX_CONCURRENT) as pool:
         seen = list(pool.map(_status, trees))
-    learned: dict[str, Any] = {}
+    learned: dict[str, Snapshot] = {}
     for side, changes in zip(trees, seen, strict=True):
         if changes is None:  # it was removed meanwhile, or git cannot read it
             side.note = "git cannot read it"
@@ -107,7 +114,7 @@ def look(sides: Sequence[Side], objects: Objects, folder: str, known: dict[str, 
         side.dirty = len(marks)
         if not marks:
             continue
-        mark = [side.head, marks]
+        mark: list[str | dict[str, list[int]]] = [side.head, marks]
         before = known.get(side.top)
         settled = all(one[1] + RACY_NS < clock.wall() * 1_000_000 for one in marks.values() if one)
         if settled and before is not None and before["mark"] == mark and _has(objects, side.top, before["commit"]):

@@ -14,12 +14,12 @@ from dibs.ledger.state import OUTSIDE, report_line
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
 
     from dibs.client.session import Session
     from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, Fields
+    from dibs.operations.guards.changes import FoundChange, ToldChange
     from dibs.workspace.location import Place
 
 LOOK_EVERY_MS = 60_000  # between two looks for trouble by hooks; a look costs them a few milliseconds
@@ -91,7 +91,7 @@ def tell(session: Session, call: Call, known: Iterable[Tree]) -> None:
             _done(session.place, tree, answer["violations"])
 
 
-def _done(place: Place, tree: Tree, violations: list[dict[str, Any]]) -> None:
+def _done(place: Place, tree: Tree, violations: list[ToldChange]) -> None:
     """Mark changes as reported, and keep overwritten contents for long."""
     for violation in violations:
         if violation["tree"] == tree.top:
@@ -108,10 +108,10 @@ def audit(
     from dibs.guards import briefing
     from dibs.operations.guards.audits import AUDIT
 
-    found: list[dict[str, Any]] = []
+    found: list[FoundChange] = []
     for tree in due:
         found += facts_of(session, tree)
-    fields: dict[str, Any] = {"found": found, "release": list(release), "tool": tool}
+    fields: Fields = {"found": found, "release": list(release), "tool": tool}
     if unmade:
         from dibs.guards.git_paths import resource_of
 
@@ -138,7 +138,7 @@ def _look_for_trouble(session: Session, call: Call) -> None:
         rounds.step(session, "hook", call.agent, every=LOOK_EVERY_MS, deliver=False)
 
 
-def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:
+def facts_of(session: Session, tree: Tree) -> list[FoundChange]:
     """The unreported changes, as the operation wants them."""
     from dibs.guards.git_paths import resource_of
 

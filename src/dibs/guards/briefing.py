@@ -8,16 +8,27 @@ from dibs.ledger import contents, ledger_files
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import TypedDict
 
+    from dibs.client.memory_files import BootDecision, MemoryFile
     from dibs.client.session import Session
     from dibs.ledger.state import Head
+    from dibs.operations.agents.answers import Briefing, CurrentTask
+    from dibs.operations.guards.audits import AuditAnswer
+    from dibs.operations.messages.answers import MessageView
+
+    class RulesNews(TypedDict):
+        """Whether the agent knows the rules as they are."""
+
+        changed: bool
+        first: bool  # it was never shown any
+
 
 MAX_SHOWN = 12  # of each kind; a briefing is read only if it is short
 MAX_FILES_CHECKED = 200  # files that the agent knows
 
 
-def text(session: Session, result: dict[str, Any], source: str = "", files: Sequence[dict[str, Any]] = ()) -> str:
+def text(session: Session, result: BootDecision, source: str = "", files: Sequence[MemoryFile] = ()) -> str:
     """The briefing at boot. What the agent does not hold comes first: a model that reads on starts to work."""
     from dibs.client import loss_texts, memory_files, role_texts
 
@@ -55,7 +66,7 @@ def text(session: Session, result: dict[str, Any], source: str = "", files: Sequ
     return "\n".join(lines)
 
 
-def _for_subagent(result: dict[str, Any], name: str) -> list[str]:
+def _for_subagent(result: BootDecision, name: str) -> list[str]:
     """A subagent works for its parent, which was told the rest: a few lines are enough."""
     from dibs.client import loss_texts, role_texts
 
@@ -78,7 +89,7 @@ def _for_subagent(result: dict[str, Any], name: str) -> list[str]:
     return [*lines, *([f"{claims}{rules}".strip()] if claims or rules else [])]
 
 
-def _alerts(result: dict[str, Any]) -> list[str]:
+def _alerts(result: Briefing) -> list[str]:
     """The open alerts that concern the agent, but for those that a message tells."""
     told = {message.get("alert") for message in result["messages"]}
     return [
@@ -88,7 +99,7 @@ def _alerts(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def _others(result: dict[str, Any]) -> list[str]:
+def _others(result: Briefing) -> list[str]:
     """The other agents at work, and their files."""
     found = result.get("others") or {"agents": (), "more": 0}
     lines = []
@@ -100,7 +111,7 @@ def _others(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def news(session: Session, found: dict[str, Any]) -> str:
+def news(session: Session, found: AuditAnswer) -> str:
     """The news between two calls; "" if nothing is new."""
     lines = []
     lines += [f"dibs: {one['text']}" for one in found.get("violations", ()) if one["text"]]
@@ -110,7 +121,7 @@ def news(session: Session, found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _task(task: dict[str, Any]) -> list[str]:
+def _task(task: CurrentTask) -> list[str]:
     """The current task and its last note; title and note are others' words, and quoted."""
     from dibs.client import quotes
 
@@ -121,7 +132,7 @@ def _task(task: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _held(result: dict[str, Any]) -> list[str]:
+def _held(result: Briefing) -> list[str]:
     if not result["held"]:
         return ["You hold nothing."]
     lines = []
@@ -135,7 +146,7 @@ def _more(count: int, what: str) -> list[str]:
     return [f"And {count - MAX_SHOWN} more {what}."] if count > MAX_SHOWN else []
 
 
-def _messages(messages: list[dict[str, Any]]) -> list[str]:
+def _messages(messages: list[MessageView]) -> list[str]:
     """Labelled as data from a named sender: another agent's text is not an instruction of the person."""
     if not messages:
         return []
@@ -177,7 +188,7 @@ def _writer(head: Head | None, agent: str, now: str) -> str:
     return f" (by {who})" if who != agent and head.change.grade in {"sure", "likely"} else ""
 
 
-def _rules(session: Session, rules: dict[str, Any] | None) -> list[str]:
+def _rules(session: Session, rules: RulesNews | None) -> list[str]:
     if not rules:
         return []
     from dibs.workspace import rules_file as file

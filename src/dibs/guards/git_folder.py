@@ -13,10 +13,9 @@ from dibs.machine import links
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.client.session import Session
     from dibs.git.effects import GitEffect
+    from dibs.operations.guards.shared_tree import TreeEffect
     from dibs.shell import Reading
     from dibs.workspace.location import Place
 
@@ -26,7 +25,7 @@ APPENDED = frozenset(("append", "touch"))
 MAX_COUNTED = 1000  # commits that no remote has, in a refusal
 
 
-def look(session: Session, reading: Reading, effects: list[GitEffect]) -> list[dict[str, Any]]:
+def look(session: Session, reading: Reading, effects: list[GitEffect]) -> list[TreeEffect]:
     """The facts of one command; most have nothing to do with it."""
     place = session.place
     if not place.common:

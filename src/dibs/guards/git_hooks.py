@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.workspace.checked_commits import CheckedCommit
     from dibs.workspace.location import Place
 
 REPLAYS = frozenset({"rebase", "cherry-pick", "revert", "am", "pull", "merge"})  # these make commits without asking
@@ -134,7 +135,9 @@ def _check(session: Session, paths: list[str], late: Sequence[str] = ()) -> int:
         _say(_refusal(error, written, session.place) + (_staged_late(late) if late else ""))
         return NO
     known = call.agent != call.fallback or answer["held"]
-    checked = {"agent": call.agent if known else "", "tokens": answer["tokens"], "held": answer["held"], "paths": paths}
+    checked: CheckedCommit = {
+        "agent": call.agent if known else "", "tokens": answer["tokens"], "held": answer["held"], "paths": paths
+    }  # fmt: skip
     checked_commits.remember(session.place, checked)
     return YES
 

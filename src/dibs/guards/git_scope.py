@@ -22,11 +22,12 @@ from dibs.workspace import location
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
+    from typing import Unpack
 
     from dibs.canonical import Canonical
     from dibs.client.session import Session
     from dibs.git.effects import GitEffect
+    from dibs.operations.guards.shared_tree import EffectFields, SweepFields, TreeEffect
 
 SPELL_OUT = "Write the names out."
 UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes untracked files, too
@@ -51,7 +52,7 @@ class GitFootprint:
         self.asked: dict[str, str] = {}  # fetched remotes → why that failed, "" if it did not
         self.coming: dict[str, str] = {}  # names that the same line creates earlier → the commits that they will mean
         self.stashed = 0  # stashes that the same line has made by now, and not taken again
-        self.sweeps: list[dict[str, Any]] = []
+        self.sweeps: list[TreeEffect] = []
         self.named: list[str] = []  # absolute
         # What goes back to what git has: the working tree, the path in it ("/" at its end: a folder), the content ("":
         # that of the index)
@@ -105,28 +106,29 @@ class GitFootprint:
 
     # --- facts for the decision
 
-    def fact(self, effect: GitEffect, **fields: Any) -> dict[str, Any]:
-        """One effect of a git command here."""
-        found = {"what": what(effect), "tree": self.top, "main": self.top == self.session.place.root, **fields}
-        if "else" in found:
-            found["else"] = placed(found["else"] or OTHER_WAY, self.session, self.where)
+    def fact(self, effect: GitEffect, other: str | None = None, **fields: Unpack[EffectFields]) -> TreeEffect:
+        """One effect of a git command here; `other`: the advice, if there is no safe command ("": the usual one)."""
+        main = self.top == self.session.place.root
+        found: TreeEffect = {"what": what(effect), "tree": self.top, "main": main, **fields}
+        if other is not None:
+            found["else"] = placed(other or OTHER_WAY, self.session, self.where)
         self.sweeps.append(found)
         return found
 
     def sweep(
         self, effect: GitEffect, paths: list[str] | None, does: str, *, safe: str = "", wide: str = "",
-        other: str = "", **more: Any,
+        other: str = "", **more: Unpack[SweepFields],
     ) -> None:  # fmt: skip
         """One effect on many files; `paths` is None if they are not known."""
         texts = None if paths is None else [self.text(path) for path in dict.fromkeys(paths)]
-        fields = {"paths": texts, "does": does, "else": other, **more}
+        fields: EffectFields = {"paths": texts, "does": does, **more}  # type: ignore[typeddict-item] # they hide no key
         if safe:
             elsewhere = self.top != self.session.place.top
             if elsewhere and "-C" not in effect.words:
                 safe, wide = (f"git -C {quoted(self.top)}{words[3:]}" if words else "" for words in (safe, wide))
             from_top = os.path.realpath(self.where) == self.top + (f"/{self.prefix}" if self.prefix else "").rstrip("/")
             fields |= {"safe": safe, "wide": wide or safe, "inside": self.prefix, "below": not (elsewhere or from_top)}
-        self.fact(effect, **fields)
+        self.fact(effect, other, **fields)
 
     def text(self, path: str) -> str:
         """A path from git as claims write it: letters may be composed, or case folded."""
@@ -393,8 +395,9 @@ class GitFootprint:
             })  # fmt: skip
             if effect.action == "remove" and effect.force and os.path.isdir(top):
                 lost = [self.text(path) for path in _paths(git.dirty(top))]
-                fact = {"what": what(effect), "paths": lost, "does": "delete", "tree": top, "own": True, "drops": True}
-                self.sweeps.append(fact)
+                self.sweeps.append({
+                    "what": what(effect), "paths": lost, "does": "delete", "tree": top, "own": True, "drops": True
+                })  # fmt: skip
 
 
 def _place_of(stash: str) -> int | None:

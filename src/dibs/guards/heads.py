@@ -52,7 +52,7 @@ def switched(
     at work here are told afterwards (operations/guards/head_moves.py).
     """
     if not found.prefix and not (commit and commit == git.head(found.where)):
-        found.fact(effect, head="switch", to=new or name, **{"else": _way_out(found, name, new, start)})
+        found.fact(effect, head="switch", to=new or name, other=_way_out(found, name, new, start))
 
 
 def _way_out(found: GitFootprint, name: str, new: str, start: str) -> str:
@@ -191,7 +191,7 @@ def _bisect(found: GitFootprint, effect: GitEffect) -> None:
 def _moved(found: GitFootprint, effect: GitEffect, top: str) -> None:
     """A checked-out branch would move, or history would be rewritten."""
     if not found.prefix:
-        fact = found.fact(effect, head="move", to="", **{"else": OWN_TREE})
+        fact = found.fact(effect, head="move", to="", other=OWN_TREE)
         fact["tree"], fact["main"] = top, top == found.session.place.root
 
 
@@ -201,7 +201,7 @@ def _branch(found: GitFootprint, effect: GitEffect) -> None:
         old, new = (names[0], names[1]) if len(names) > 1 else (here, names[0] if names else "")
         for top, branch in commits.checked_out(found.where).items():
             if branch == old and old != new:
-                fact = found.fact(effect, head="switch", to=new, **{"else": OWN_TREE})
+                fact = found.fact(effect, head="switch", to=new, other=OWN_TREE)
                 fact["tree"], fact["main"] = top, top == found.session.place.root
     elif effect.action == "delete" and not effect.has("r", "remotes"):
         dropped = [commit for name in names for commit in commits.only_on(found.where, name)]

@@ -16,27 +16,36 @@ from dibs.workspace.paths import of_parts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
+    from typing import NotRequired, TypedDict
 
     from dibs.canonical import Canonical
     from dibs.client.session import Session
+    from dibs.operations.claims.resources import Resource
+    from dibs.operations.guards.shell_guard import OpenTarget
     from dibs.shell import Doubt
+
+    class TargetPlace(TypedDict):
+        """Where an open target is."""
+
+        below: list[Resource] | None
+        paths: NotRequired[list[str]]
+
 
 FEW_PATHS = 64  # that are told as resources, with their hard links
 GLOB_SIGNS = "*?[\\"  # characters with a meaning in a glob
 
 
-def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
+def placed(session: Session, doubts: Iterable[Doubt]) -> list[OpenTarget]:
     """The doubts that concern a working tree; `below` has resources, or None for anywhere.
 
     `exact`: they are files that git does not ignore, of which the command may write any; of very many only `paths`.
     """
-    found: list[dict[str, Any]] = []
+    found: list[OpenTarget] = []
     for doubt in doubts:
         if doubt.below is None:
             found.append({"words": doubt.words, "tree": _tree(session, doubt.cwd), "below": None, "end": doubt.end})
             continue
-        trees: dict[tuple[str, bool], list[Canonical]] = {}
+        trees: dict[tuple[str, bool], list[Resource]] = {}
         few = doubt.exact and len(doubt.below) <= FEW_PATHS
         for beginning in doubt.below:
             tree, resources = _file(session, beginning) if doubt.exact else _resources(session, beginning)
@@ -58,7 +67,7 @@ def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
     return found
 
 
-def _where(below: list[Canonical], doubt: Doubt) -> dict[str, Any]:
+def _where(below: list[Resource], doubt: Doubt) -> TargetPlace:
     """Folders and beginnings as resources; whole paths, which may be thousands, as they are."""
     paths = [one[1] for one in below if one[0] == "file"] if doubt.exact else []
     if len(paths) <= FEW_PATHS:

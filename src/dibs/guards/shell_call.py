@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
     from dibs.operations.core.call import Call
-    from dibs.shell import Reading, Simple
+    from dibs.operations.guards.shared_tree import TreeEffect
+    from dibs.operations.guards.shell_guard import OpenTarget
+    from dibs.shell import Reading, Simple, Target
     from dibs.workspace.location import Place
 
 REMOTE_TIMEOUT_S = 3.0  # the deploy is refused in any case
@@ -226,7 +228,7 @@ def _decided(
     claimed = _claimed(event, reading)
     writes = [_write(target, claimed.get(target.path, "")) for target in reading.writes]
     unresolved = _open_targets(session, reading)
-    sweeps: list[dict[str, Any]] = []
+    sweeps: list[TreeEffect] = []
     index: list[Canonical] = []
     owned: list[list[Any]] = []
     loose: list[list[Any]] = []
@@ -271,7 +273,7 @@ def _decided(
             raise
     for doubt in unresolved:
         if doubt.get("exact") and doubt["tree"] in known:  # it holds them while it runs: their changes are its own
-            for resource in doubt["below"]:
+            for resource in doubt["below"] or ():
                 known[doubt["tree"]].name(event.key, resource[1], MERGES)
     if undone:
         _name_undone(session, event, undone, known, writes, sure=_only_brings_back(reading, effects))
@@ -362,7 +364,7 @@ def _work_in(session: Session, call: Call, tree: Tree) -> list[list[Any]]:
     ]
 
 
-def _write(target: Any, claimed: str) -> Write:
+def _write(target: Target, claimed: str) -> Write:
     """A target of the command, for the edit guard."""
     from dibs.guards.edit_call import EITHER, FOLLOWED, ITSELF, Write
 
@@ -382,7 +384,7 @@ def _claimed(event: Event, reading: Reading) -> dict[str, str]:
     return dibs_commands.claims_first(event.command, reading)
 
 
-def _open_targets(session: Session, reading: Reading) -> list[Any]:
+def _open_targets(session: Session, reading: Reading) -> list[OpenTarget]:
     """The open targets, in the working trees of this workspace."""
     if not reading.unresolved:
         return []
@@ -427,7 +429,7 @@ def _give_back(session: Session, call: Call, taken: list[str]) -> None:
 
 def _deploys(session: Session, reading: Reading) -> list[list[str]]:
     """Commands that deploy, by their words or by what their scripts run, with their targets."""
-    patterns: dict[str, str] = session.config.policy.guards["deploy"].get("commands", {})
+    patterns = session.config.policy.guards["deploy"].get("commands", {})
     if not any(_may_deploy(simple, patterns) for simple in reading.commands):
         return []
     from dibs.shell import deploy_commands

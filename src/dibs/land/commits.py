@@ -22,8 +22,8 @@ from dibs.git import queries as git
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
+    from dibs.operations.core.policy import LandSettings
     from dibs.operations.landing.lander import QueuedLanding
 
 MAX_COMMITS = 1_000  # of one branch that are replayed; a longer one is squashed
@@ -57,7 +57,7 @@ class Prepared:
 class CommitBuilder:
     """Makes the commits of one lander."""
 
-    def __init__(self, top: str, common: str, target: str, settings: dict[str, Any], token: int) -> None:
+    def __init__(self, top: str, common: str, target: str, settings: LandSettings, token: int) -> None:
         self.top, self._target, self._method, self._token = top, target, settings["method"], token
         self._objects = merges.Objects(common)
         self._signs: bool | None = None if settings["sign"] == "git" else False  # None until git was asked

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.answers import RenewAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
+    from dibs.operations.core.policy import LandSettings
     from dibs.operations.landing.lander import Intent, QueuedLanding
     from dibs.stores.seam import Json
 
@@ -64,7 +65,7 @@ class OutOfTime(Exception):
     """The caller's timeout; the landings stay queued."""
 
 
-def need_check(settings: dict[str, Any]) -> None:
+def need_check(settings: LandSettings) -> None:
     """Nothing lands without a check; what would land asks this before it queues anything."""
     if not settings["check"]:
         raise Invalid(

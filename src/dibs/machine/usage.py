@@ -20,6 +20,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from resource import struct_rusage
+    from typing import TypedDict
+
+    class TreeUsage(TypedDict):
+        """What a process uses with all below it."""
+
+        cpu: float  # percent of one core
+        memory: int  # bytes
+
 
 CAN_METER = psutil is not None
 MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024  # bytes of one unit of ru_maxrss
@@ -91,7 +99,7 @@ class Meter:
         return list(found.values())
 
 
-def of_trees(roots: Iterable[int], pause: Callable[[], None]) -> dict[int, dict[str, float | int]]:
+def of_trees(roots: Iterable[int], pause: Callable[[], None]) -> dict[int, TreeUsage]:
     """What each of these processes uses with all below it: percent of one core during the pause, bytes of memory.
 
     The processes of the machine are listed once, and each is measured once, however many roots there are.

@@ -20,9 +20,7 @@ from dibs.workspace import config, location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dibs.operations.core.call import Answer, Call
+    from dibs.operations.core.call import Answer, Call, Fields
     from dibs.operations.core.declare import Around
     from dibs.stores.seam import Store
     from dibs.workspace.location import Place
@@ -119,7 +117,7 @@ class _ServerDoor(Door):
 
     __slots__ = ()
 
-    def run_around(self, name: Around, session: Session, call: Call, fields: dict[str, Any]) -> Answer:
+    def run_around(self, name: Around, session: Session, call: Call, fields: Fields) -> Answer:
         from dibs.audit import build
 
         answer: Answer = build.AROUND[name](session, call, fields)

@@ -12,9 +12,8 @@ from dibs.operations.core.call import Call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.client.session import Session
+    from dibs.operations.core.call import Answer, Process
     from dibs.server.host import Host
 
     Ends = tuple[tuple[str, int], tuple[str, int]]  # the caller's address and port, and the server's
@@ -38,7 +37,7 @@ class Identity:
         role: str = "",
         kind: str = "",
         person: bool = False,
-        client: list[Any] | None = None,
+        client: Process | None = None,
         bearer: str = "",
         model: bool = False,
     ) -> None:
@@ -53,7 +52,7 @@ class Identity:
         self.model = model  # a model calls, by a door that serves models alone
 
     @classmethod
-    def of(cls, found: dict[str, Any], credential: tuple[str, str]) -> Identity:
+    def of(cls, found: Answer, credential: tuple[str, str]) -> Identity:
         """The caller with this credential, of which this is known (credentials.py)."""
         return cls(
             agent=found["who"], credential=credential, role=found["role"], person=found["kind"] == PERSON_KIND,

@@ -13,14 +13,13 @@ from dibs.operations.core.query import HERE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.errors import DibsError
     from dibs.operations.core.declare import Operation
+    from dibs.stores.seam import Json
     from dibs.workspace.location import Place
 
 
-def hide(place: Place, value: Any) -> Any:
+def hide(place: Place, value: Json) -> Json:
     """The same value, its texts without the folders that lead to the workspace."""
     if isinstance(value, str):
         for folder in {place.root, place.top}:

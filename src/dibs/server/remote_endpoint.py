@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.server.host import Host
     from dibs.server.identity import Identity
+    from dibs.stores.seam import Json
 
-    Route = Callable[[Identity, dict[str, Any]], dict[str, Any]]
+    Message = dict[str, Any]  # a request before its check, or the answer to one: a JSON object
+    Route = Callable[[Identity, Message], Message]
 
 MAX_EVENTS = 1_000  # in one page
 MAX_POLL_S = 20.0  # of one wait; the caller asks again
@@ -76,7 +78,7 @@ class RemoteEndpoint:
     def _dated(self, answer: Route) -> Route:
         """Add the store's time of day: a caller whose own is another computes its deadlines with it."""
 
-        def dated(identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+        def dated(identity: Identity, given: Message) -> Message:
             found = answer(identity, given)
             return {**found, "wall": clock.since_boot() + self.host.store.wall_ahead()}
 
@@ -88,7 +90,7 @@ class RemoteEndpoint:
 
     # --- operations and queries
 
-    def run(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+    def run(self, identity: Identity, given: Message) -> Message:
         """One operation: result, refusal, or the processes that only the caller can see."""
         self.last_request = clock.since_boot()
         name = given.get("op")
@@ -107,12 +109,12 @@ class RemoteEndpoint:
                 _check_process(pid, request.fields.get(field.name))
         request.sent_as = request.call.agent, request.call.identified_by
         self.half.finish(request)
-        found: dict[str, Any] = wire.answer_out(identity.agent, request.answer)
+        found: Message = wire.answer_out(identity.agent, request.answer)
         if "refused" in found:
             found = locations.hide(self.host.place, found)
         return found
 
-    def _enter(self, identity: Identity, name: str, sent: Any) -> dict[str, Any]:
+    def _enter(self, identity: Identity, name: str, sent: Json) -> Message:
         """May the caller do what it then carries out on its own machine (`restore`)? Queries are for `answer`."""
         operation = catalogue.operation(name)
         if not operation.writes:
@@ -124,10 +126,10 @@ class RemoteEndpoint:
         try:
             session.run(caller_of(operation), call, {})
         except DibsError as error:
-            return wire.error_out(error)
+            return {**wire.error_out(error)}
         return {"result": None, "who": [call.agent, call.identified_by, call.name]}
 
-    def answer(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, identity: Identity, given: Message) -> Message:
         """One whole query."""
         self.last_request = clock.since_boot()
         name = given.get("op")
@@ -148,9 +150,9 @@ class RemoteEndpoint:
         try:
             return {"result": wire.answer_out(identity.agent, session.answer(operation, call, fields))}
         except DibsError as error:
-            return wire.error_out(error)
+            return {**wire.error_out(error)}
 
-    def _make_known(self, identity: Identity, call: Call, sent: dict[str, Any]) -> int:
+    def _make_known(self, identity: Identity, call: Call, sent: Message) -> int:
         """The caller as its credential says; of what it knows, what it can know. Its pid, if it is on this machine."""
         call.credential = identity.credential
         if identity.person:
@@ -184,22 +186,22 @@ class RemoteEndpoint:
 
     # --- reading
 
-    def events(self, _: Identity, given: dict[str, Any]) -> dict[str, Any]:
+    def events(self, _: Identity, given: Message) -> Message:
         """A page of the log, as it is stored."""
         after, limit = _number(given, "after", 0), _number(given, "limit", MAX_EVENTS)
         page = self.host.store.events(after, max(1, min(limit, MAX_EVENTS)))
         return {"events": [[e.seq, e.commit, e.now, e.wall, e.body, e.link] for e in page]}
 
-    def head(self, _: Identity, __: dict[str, Any]) -> dict[str, Any]:
+    def head(self, _: Identity, __: Message) -> Message:
         """Where the log ends."""
         head = self.host.store.head()
         return {"head": [head.commit, head.seq, head.link, head.now]}
 
-    def seals(self, _: Identity, __: dict[str, Any]) -> dict[str, Any]:
+    def seals(self, _: Identity, __: Message) -> Message:
         """The seals."""
         return {"seals": [[seal.seq, seal.link, seal.body] for seal in self.host.store.seals()]}
 
-    def describe(self, _: Identity, __: dict[str, Any]) -> dict[str, Any]:
+    def describe(self, _: Identity, __: Message) -> Message:
         """The workspace and its store, without a path or an address of this machine."""
         found = {**self.host.store.describe(), "address": ""}
         name = self.host.place.root.rpartition("/")[2]
@@ -207,7 +209,7 @@ class RemoteEndpoint:
 
     # --- waiting
 
-    def watch(self, _: Identity, given: dict[str, Any]) -> dict[str, Any]:
+    def watch(self, _: Identity, given: Message) -> Message:
         """Listen for a name, for a caller that will wait for it."""
         name = _name(given)
         self._forget()
@@ -218,7 +220,7 @@ class RemoteEndpoint:
         self.host.store.watch(name)
         return {"watched": True}
 
-    def wait(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+    def wait(self, identity: Identity, given: Message) -> Message:
         """Wait until the name is woken, for some seconds."""
         name, seconds = _name(given), _seconds(given)
         if name not in self._watched:  # the server was started anew meanwhile: the caller looks for itself
@@ -230,14 +232,14 @@ class RemoteEndpoint:
         self._watched[name] = clock.since_boot() + int(seconds * 1000)
         return self.host.store.wait(name, seconds)
 
-    def unwatch(self, _: Identity, given: dict[str, Any]) -> dict[str, Any]:
+    def unwatch(self, _: Identity, given: Message) -> Message:
         """Stop listening."""
         name = _name(given)
         if self._watched.pop(name, None) is not None:
             self.host.store.unwatch(name)
         return {}
 
-    def follow(self, _: Identity, given: dict[str, Any]) -> dict[str, Any]:
+    def follow(self, _: Identity, given: Message) -> Message:
         """Wait until the log has grown."""
         after, seconds = _number(given, "after", 0), _seconds(given)
         return {"grown": self._slotted(lambda left: self.host.store.follow(after, left), seconds)}
@@ -269,7 +271,7 @@ class RemoteEndpoint:
                 self.host.store.unwatch(name)
 
 
-def _check_process(pid: int, process: Any) -> None:
+def _check_process(pid: int, process: Json) -> None:
     """Refuse a process of this machine that is neither above nor below the caller's own, which has this pid."""
     if not wire.is_process(process):
         return  # the declaration refuses it
@@ -279,14 +281,14 @@ def _check_process(pid: int, process: Any) -> None:
         places.check("", [process])
 
 
-def _name(given: dict[str, Any]) -> str:
+def _name(given: Message) -> str:
     name = given.get("name")
     if not (isinstance(name, str) and len(name) == NAME_DIGITS and name.isascii() and name.isalnum()):
         raise Invalid("name: the name under which a caller is woken", field="name")
     return name
 
 
-def _number(given: dict[str, Any], name: str, default: int) -> int:
+def _number(given: Message, name: str, default: int) -> int:
     value = given.get(name, default)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:  # noqa: PLR2004 - of 2**63
         value = int(value)
@@ -295,7 +297,7 @@ def _number(given: dict[str, Any], name: str, default: int) -> int:
     return value
 
 
-def _seconds(given: dict[str, Any]) -> float:
+def _seconds(given: Message) -> float:
     value = given.get("timeout", 0)
     if type(value) not in {int, float} or not 0 <= value <= 86_400:  # noqa: PLR2004 - a day
         raise Invalid("timeout: seconds", field="timeout")

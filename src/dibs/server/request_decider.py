@@ -23,10 +23,9 @@ from dibs.workspace import location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call, Process
+    from dibs.client.wire import AnswerMessage
+    from dibs.operations.core.call import Call, Fields, Process
     from dibs.operations.core.declare import Operation
     from dibs.server.host import Host
     from dibs.stores.seam import Json, Transaction
@@ -41,12 +40,12 @@ class Request(Driver):
 
     __slots__ = ("answer", "arrived", "place", "sent_as")
 
-    def __init__(self, place: Place, operation: Operation, call: Call, fields: dict[str, Any]) -> None:
+    def __init__(self, place: Place, operation: Operation, call: Call, fields: Fields) -> None:
         super().__init__(operation, call, fields)
         self.place = place
         self.arrived = clock.since_boot()
         self.sent_as = call.agent, call.identified_by
-        self.answer: dict[str, Any] = {}  # what goes back, once it is known
+        self.answer: AnswerMessage = {}  # what goes back, once it is known
 
     @property
     def is_quick(self) -> bool:
@@ -54,7 +53,7 @@ class Request(Driver):
         operation = self.operation
         return operation.writes and not operation.is_query and "deliveries" not in operation.wants
 
-    def decide(self, tx: Transaction) -> Any:
+    def decide(self, tx: Transaction) -> Json:
         """Its transaction. A request that waited too long for its turn is dropped: its caller has given up."""
         if clock.since_boot() - self.arrived > LATE_MS:
             raise Busy("the request came too late to be decided; nothing was changed.")
@@ -64,7 +63,7 @@ class Request(Driver):
         """Answer with a refusal."""
         self.answer = wire.error_out(error)
 
-    def answer_with(self, result: Any) -> None:
+    def answer_with(self, result: Json) -> None:
         """Answer with a result, and with the caller's name if the transaction found it out."""
         if isinstance(result, DibsError):
             self.refuse(result)
@@ -97,10 +96,10 @@ class RequestDecider:
         self.host = host
         self._places: dict[str, Place] = {}
         self._link = StoreLink()
-        self._store_named: Any = ""  # the last store that a caller named, which is this workspace's
+        self._store_named: Json = ""  # the last store that a caller named, which is this workspace's
 
     def read(
-        self, name: Any, sent_call: Any, sent_fields: Any, via: Any = None, top: Any = "", store: Any = "",
+        self, name: Json, sent_call: Json, sent_fields: Json, via: Json = None, top: Json = "", store: Json = "",
         sender: str = SOCKET, far: str = "",
     ) -> Request:  # fmt: skip
         """Read and check a request. `top` is the caller's working tree, where that is on this machine.
@@ -164,7 +163,7 @@ class RequestDecider:
     def _session(self, request: Request) -> Session:
         return self.host.session(request.place.top, request.place)
 
-    def _check_store(self, store: Any) -> None:
+    def _check_store(self, store: Json) -> None:
         if not isinstance(store, str):
             raise Invalid("store: the URL of a store", field="store")
         pin = opening.read_pin(self.host.place.local)
@@ -172,7 +171,7 @@ class RequestDecider:
             opening.refuse_other(pin, store or "sqlite:")
             self._store_named = store
 
-    def _place(self, top: Any) -> Place:
+    def _place(self, top: Json) -> Place:
         """The caller's working tree in this workspace."""
         if not top:
             return self.host.place
@@ -189,7 +188,7 @@ class RequestDecider:
         return known
 
 
-def _is_path(value: Any) -> bool:
+def _is_path(value: Json) -> bool:
     """Can this be the name of a folder? Its bytes need not be valid text."""
     try:
         return isinstance(value, str) and b"\0" not in os.fsencode(value)
@@ -197,7 +196,7 @@ def _is_path(value: Any) -> bool:
         return False
 
 
-def _operation(name: Any) -> Operation:
+def _operation(name: Json) -> Operation:
     try:
         if isinstance(name, str):
             return catalogue.operation(name)

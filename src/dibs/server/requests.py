@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
-    from dibs.operations.core.call import Answer, Call
+    from dibs.operations.core.call import Answer, Call, Fields
     from dibs.operations.core.declare import Operation
     from dibs.server.figures import Figures
     from dibs.server.host import Host
@@ -94,7 +94,7 @@ class _Timed(StoreLink):
     def __init__(self, figures: Figures) -> None:
         self._figures = figures
 
-    def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Json:
+    def attempt(self, session: Session, operation: Operation, call: Call, fields: Fields) -> Json:
         began = perf_counter()
         try:
             return super().attempt(session, operation, call, fields)
@@ -107,13 +107,11 @@ class SingleDecision(Driver):
 
     __slots__ = ("_requests", "session")
 
-    def __init__(
-        self, requests: Requests, session: Session, operation: Operation, call: Call, fields: dict[str, Any]
-    ) -> None:
+    def __init__(self, requests: Requests, session: Session, operation: Operation, call: Call, fields: Fields) -> None:
         super().__init__(operation, call, fields)
         self._requests, self.session = requests, session
 
-    def decide(self, tx: Transaction) -> Any:
+    def decide(self, tx: Transaction) -> Json:
         """Its transaction, which a group runs."""
         return perform(tx, self.call, self.operation, self.fields)
 
@@ -138,7 +136,7 @@ class SingleDecision(Driver):
             self._requests._give_back(session)  # noqa: SLF001 - the two are one
 
 
-def is_single_decision(operation: Operation, given: dict[str, Any]) -> bool:
+def is_single_decision(operation: Operation, given: Fields) -> bool:
     """Is this one decision, without a wait and without slow steps around it?"""
     around = operation.is_query or operation.around or operation.beforehand or operation.wants
     if not operation.writes or around or operation.afterwards not in QUICK or given.get("wait"):
@@ -163,12 +161,12 @@ class Requests:
         self,
         identity: Identity,
         name: str,
-        given: dict[str, Any],
+        given: Fields,
         *,
         agent: str = "",
         request: str = "",
         caller: Caller | None = None,
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """The answer to one request; a refusal is raised.
 
         `agent` is the agent that the caller names, `request` its idempotency key. `caller` lets another thread end a
@@ -185,7 +183,7 @@ class Requests:
         return self._once(identity, found, given, agent, request, caller)
 
     def begin(
-        self, identity: Identity, name: str, given: dict[str, Any], *, agent: str = "", request: str = ""
+        self, identity: Identity, name: str, given: Fields, *, agent: str = "", request: str = ""
     ) -> SingleDecision | None:
         """A request that is one decision, ready for a group; None for any other, which `answer` answers in a thread.
 
@@ -203,8 +201,8 @@ class Requests:
             raise
 
     def _once(
-        self, identity: Identity, operation: Operation, given: dict[str, Any], agent: str, request: str, caller: Caller
-    ) -> dict[str, Any]:
+        self, identity: Identity, operation: Operation, given: Fields, agent: str, request: str, caller: Caller
+    ) -> Answer:
         session = self._session()
         try:
             fields = read_fields.request(session, operation, given, typed=True, here=False)
@@ -254,6 +252,6 @@ def operation(name: str) -> Operation:
     return catalogue.operation(name)
 
 
-def as_json(operation: Operation, result: dict[str, Any]) -> dict[str, Any]:
+def as_json(operation: Operation, result: Answer) -> Answer:
     """An answer as `--json` prints it: `ok` is false if it refuses."""
     return {"ok": not (operation.refuses and result.get(operation.refuses)), **result}

@@ -30,10 +30,17 @@ from dibs.server.request_decider import RequestDecider, as_dibs_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.client.wire import AnswerMessage
     from dibs.server.host import Host
     from dibs.server.request_decider import Request
+    from dibs.stores.seam import Json
+
+    class LineMessage(AnswerMessage):
+        """An answer on a line of its own."""
+
+        n: Json  # the request's number, as its caller sent it
+
+    Line = dict[str, Json]  # a request, not checked yet
 
 MAX_CONNECTIONS = 1_024
 MAX_GROUP = 64  # requests in one commit: keeps a transaction at some 10 ms
@@ -72,9 +79,9 @@ class SocketPort:
         self._selector = selectors.DefaultSelector()
         self._listener: socket.socket | None = None
         self._peers: set[_Peer] = set()
-        self._waiting: deque[tuple[_Peer, Any, Request]] = deque()
-        self._work: SimpleQueue[tuple[_Peer, Any, Request, Any] | None] = SimpleQueue()
-        self._finished: deque[tuple[_Peer, Any, Request]] = deque()
+        self._waiting: deque[tuple[_Peer, Json, Request]] = deque()
+        self._work: SimpleQueue[tuple[_Peer, Json, Request, Json] | None] = SimpleQueue()
+        self._finished: deque[tuple[_Peer, Json, Request]] = deque()
         self._at_work = 0
         self._workers: list[threading.Thread] = []
         self._thread: threading.Thread | None = None
@@ -215,7 +222,7 @@ class SocketPort:
 
     def _take(self, peer: _Peer, line: bytes) -> None:
         """One line: a request that waits to be decided, or an error for its sender."""
-        number: Any = None
+        number: Json = None
         self.requests += 1
         self.last_request = clock.since_boot()
         try:
@@ -230,7 +237,7 @@ class SocketPort:
         else:
             self._hand_over(peer, number, request, (None, None))
 
-    def _request(self, sent: dict[str, Any], number: Any) -> Request:
+    def _request(self, sent: Line, number: Json) -> Request:
         """The request that a line is; raises if it is none, or if there are too many."""
         if len(self._waiting) + self._at_work >= MAX_WAITING:
             raise Busy("the server is busy; try again.")
@@ -242,7 +249,7 @@ class SocketPort:
 
     def _decide(self) -> None:
         """The next group: one commit for all, then their answers."""
-        group: list[tuple[_Peer, Any, Request]] = []
+        group: list[tuple[_Peer, Json, Request]] = []
         while self._waiting and len(group) < MAX_GROUP:
             one = self._waiting.popleft()
             if not one[0].closed:
@@ -263,13 +270,13 @@ class SocketPort:
             else:
                 self._hand_over(peer, number, request, (outcome, failure))
 
-    def _answer(self, peer: _Peer, number: Any, request: Request) -> None:
+    def _answer(self, peer: _Peer, number: Json, request: Request) -> None:
         """Send it; if its caller has gone, what it got is taken back."""
         ahead = self.half.host.store.wall_ahead()
         if not self._send(peer, {"n": number, "ahead": ahead, **request.answer}) and request.operation.withdraws:
             self._hand_over(peer, number, request, None, recall=True)
 
-    def _hand_over(self, peer: _Peer, number: Any, request: Request, value: Any, *, recall: bool = False) -> None:
+    def _hand_over(self, peer: _Peer, number: Json, request: Request, value: Json, *, recall: bool = False) -> None:
         """To a worker thread; they are started as they are needed."""
         self._at_work += 1
         if len(self._workers) < min(WORKERS, self._at_work):
@@ -295,7 +302,7 @@ class SocketPort:
 
     # --- sending
 
-    def _send(self, peer: _Peer, message: dict[str, Any]) -> bool:
+    def _send(self, peer: _Peer, message: LineMessage) -> bool:
         """Queue an answer and send what goes; False if the caller has gone."""
         if peer.closed:
             return False
@@ -370,7 +377,7 @@ def is_own(sock: socket.socket) -> bool:
     return int(user) == os.getuid()
 
 
-def _opened(line: bytes) -> dict[str, Any]:
+def _opened(line: bytes) -> Line:
     try:
         sent = jsontext.decode(line.decode())
     except (ValueError, RecursionError, SystemError):

@@ -13,9 +13,19 @@ from dibs.machine import clock, processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
+    from dibs.operations.core.call import Process
     from dibs.workspace.location import Place
+
+    class CheckedCommit(TypedDict):
+        """A commit that git's hook checked before it was made."""
+
+        agent: str  # "" if the caller is not known
+        tokens: list[list[str | int]]  # paths that its family holds, each with its token
+        held: int  # its claims
+        paths: list[str]
+
 
 FOLDER, TOLD = "commits", "told"
 MEMORY_LIFE_S = 86_400  # of the memory of a commit that did not happen
@@ -24,7 +34,7 @@ REPORT_TIMEOUT_MS = 3_000  # in which a hook that runs at this moment reports it
 POLL_S = 0.02
 
 
-def gits() -> list[tuple[list[Any], str]]:
+def gits() -> list[tuple[Process, str]]:
     """The git processes above this one, nearest first."""
     return [found for found in processes.ancestors() if found[1] == "git" or found[1].startswith("git-")]
 
@@ -41,7 +51,7 @@ def _memory(place: Place) -> str:
     return os.path.join(folder, objects.blob_id(os.fsencode(place.top))[:16])
 
 
-def remember(place: Place, what: dict[str, Any]) -> None:
+def remember(place: Place, what: CheckedCommit) -> None:
     """This git process's commit was checked."""
     path = _memory(place)
     folder = os.path.dirname(path)
@@ -58,11 +68,11 @@ def remember(place: Place, what: dict[str, Any]) -> None:
                 pass
 
 
-def recall(place: Place) -> dict[str, Any] | None:
+def recall(place: Place) -> CheckedCommit | None:
     """What was checked for this git process; None if nothing was."""
     try:
         with open(_memory(place), encoding="utf-8", errors="surrogateescape") as file:
-            found: dict[str, Any] = jsontext.decode(file.read())
+            found: CheckedCommit = jsontext.decode(file.read())
     except (OSError, ValueError):
         return None
     return found

@@ -16,14 +16,45 @@ from dibs.workspace.known_clients import DIGEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Mapping
+    from typing import Any, Final, Literal, NotRequired, TypedDict
+
+    from dibs.operations.core.policy import GuardSettings, Lifetimes, WorkSettings
+    from dibs.stores.seam import Json
+
+    Table = dict[str, Any]  # of the TOML file, before it is checked
+
+    class Durations(TypedDict, total=False):
+        """Of claims, in ms."""
+
+        ttl: int
+        max_ttl: int
+        max_life: int
+        expected: int
+
+    class PolicySettings(Durations):
+        """The parameters of a `Policy`."""
+
+        ordering: str
+        patterns: list[Lifetimes]
+        guards: GuardSettings
+        work: WorkSettings
+
+    class Settings(TypedDict):
+        """The file, checked and complete, as it is kept."""
+
+        id: str
+        store: str
+        fold: NotRequired[bool]  # does the filesystem fold case? added before it is kept
+        policy: PolicySettings
+        server: Json  # config_server.py has the settings
 
     from dibs.workspace.config_server import ServerSettings
 
 NAME = "config.toml"
 VERSION = f"8 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
-DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
+DURATIONS: Final = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
 KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs",
          "alerts", "land", "radar", "log", "server")  # fmt: skip
@@ -167,11 +198,11 @@ class Config:
 
     __slots__ = ("error", "fold", "id", "policy", "server", "store")
 
-    def __init__(self, read: dict[str, Any]) -> None:
+    def __init__(self, read: Settings) -> None:
         self.error: Invalid | None = None  # why the file itself is not valid; then this is what it said before
-        self.id: str = read["id"]
-        self.store: str = read["store"]
-        self.fold: bool = read["fold"]  # does the filesystem fold case? looked at once, kept with the rest
+        self.id = read["id"]
+        self.store = read["store"]
+        self.fold = read["fold"]  # does the filesystem fold case? looked at once, kept with the rest
         self.policy = Policy(**read["policy"])
         self.server: ServerSettings = read["server"]  # config_server.py has the settings
 
@@ -234,7 +265,7 @@ def load(path: str, local: str, top: str, shared: str = "") -> Config:
     return Config(read)
 
 
-def parse(path: str) -> dict[str, Any]:
+def parse(path: str) -> Settings:
     """The file itself, checked."""
     import tomllib
 
@@ -251,11 +282,11 @@ def parse(path: str) -> dict[str, Any]:
         if name not in KNOWN:  # a misspelt table would silently guard nothing
             raise Invalid(f"{path}: there is no setting {name!r}; there are {', '.join(KNOWN)}", path=path)
     claims = _table(text, "claims", path)
-    policy = _durations(claims, path)
+    durations = _durations(claims, path)
     ordering = claims.get("ordering", "off")
     if ordering not in ORDERINGS:
         raise Invalid(f"{path}: claims.ordering is one of {', '.join(ORDERINGS)}, not {ordering!r}", path=path)
-    patterns = []
+    patterns: list[Lifetimes] = []
     listed = claims.get("patterns", [])
     if not isinstance(listed, list):
         raise Invalid(f"{path}: claims.patterns is a list of tables, `[[claims.patterns]]`", path=path)
@@ -265,8 +296,10 @@ def parse(path: str) -> dict[str, Any]:
         patterns.append({"match": entry["match"], **_durations(entry, path)})
     from dibs.workspace import config_guards, config_server, config_work
 
-    policy.update(ordering=ordering, patterns=patterns, guards=config_guards.read(text, path))
-    policy["work"] = config_work.read(text, path)
+    policy: PolicySettings = {
+        **durations, "ordering": ordering, "patterns": patterns, "guards": config_guards.read(text, path),
+        "work": config_work.read(text, path),
+    }  # fmt: skip
     store = text.get("store", "sqlite:")
     if not isinstance(store, str):
         raise Invalid(f'{path}: store is a text such as "sqlite:"', path=path)
@@ -274,10 +307,11 @@ def parse(path: str) -> dict[str, Any]:
     return {"id": str(text.get("id", "")), "store": store, "policy": policy, "server": server}
 
 
-def _durations(table: dict[str, Any], path: str) -> dict[str, Any]:
+def _durations(table: Table, path: str) -> Durations:
     from dibs.machine import durations
 
-    found = {}
+    found: Durations = {}
+    name: Literal["ttl", "max_ttl", "max_life", "expected"]
     for name in DURATIONS:
         if name in table:
             value = durations.parse(str(table[name]), f"{path}: {name}")
@@ -285,7 +319,7 @@ def _durations(table: dict[str, Any], path: str) -> dict[str, Any]:
     return found
 
 
-def _table(text: dict[str, Any], name: str, path: str) -> dict[str, Any]:
+def _table(text: Table, name: str, path: str) -> Table:
     found = text.get(name, {})
     if not isinstance(found, dict):
         raise Invalid(f"{path}: [{name}] is a table", path=path)
@@ -304,7 +338,7 @@ def _keep_text(path: str, kept: str) -> None:
         pass  # no such folder, or a sandbox; the file that was read counts
 
 
-def _keep(path: str, what: dict[str, Any]) -> None:
+def _keep(path: str, what: Mapping[str, object]) -> None:
     """Write what was read, for the next call. Where that cannot be done, the next call reads the file again."""
     from dibs.machine import atomic_write
 

@@ -8,7 +8,11 @@ from dibs.workspace.known_clients import STRICT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Final, Literal
+
+    from dibs.operations.core.policy import DeploySettings, DeployTarget, GuardSettings, Rights, Roles
+    from dibs.stores.seam import Json
+    from dibs.workspace.config import Table
 
 MAX_KEEP_MS = 365 * 86_400_000  # of contents
 DOUBTS = ("deny", "allow")
@@ -79,7 +83,7 @@ COMMANDS = {
     "goreleaser release": "github", "gh release create": "github", "gh workflow run": "github",
     "dotnet nuget push": "nuget", "ansible-playbook": "ansible", "cap * deploy": "capistrano",
 }  # fmt: skip
-DEPLOY = {
+DEPLOY: DeploySettings = {
     "commands": COMMANDS,
     "protected": ["main", "master"],
     "placeholders": ["TODO", "TBD", "coming soon"],
@@ -89,10 +93,10 @@ DEPLOY = {
     "remote": "",
     "branch": "",
 }
-TARGET_TEXTS = ("verify", "branch", "remote")
+TARGET_TEXTS: Final = ("verify", "branch", "remote")
 
 
-def read(text: dict[str, Any], path: str) -> dict[str, Any]:
+def read(text: Table, path: str) -> GuardSettings:
     """What the guards are told, complete: what the file does not say is as GUARDS has it."""
     table = _table(text, "guards", path)
     _known(table, ("on_doubt", "free", "strict", "across_worktrees", "keep"), "guards", path)
@@ -108,7 +112,7 @@ def read(text: dict[str, Any], path: str) -> dict[str, Any]:
     }
 
 
-def _keep(table: dict[str, Any], path: str) -> int:
+def _keep(table: Table, path: str) -> int:
     """How long contents are kept for `dibs undo`, in ms."""
     if "keep" not in table:
         return GUARDS["keep"]
@@ -125,7 +129,7 @@ def _strict(wanted: list[str]) -> list[str]:
     return [*[pattern for pattern in (*GUARDS["strict"], *STRICT) if pattern not in dropped], *added]
 
 
-def _paths(value: Any, name: str, path: str) -> list[str]:
+def _paths(value: Json, name: str, path: str) -> list[str]:
     """Patterns of paths below the repository's top."""
     found = _texts(value, name, path)
     for pattern in found:
@@ -134,7 +138,7 @@ def _paths(value: Any, name: str, path: str) -> list[str]:
     return found
 
 
-def _files(text: dict[str, Any], path: str) -> dict[str, str]:
+def _files(text: Table, path: str) -> dict[str, str]:
     table = _table(text, "files", path)
     _known(table, FILES, "files", path)
     for name, value in table.items():
@@ -143,7 +147,7 @@ def _files(text: dict[str, Any], path: str) -> dict[str, str]:
     return dict(table)
 
 
-def _roles(text: dict[str, Any], path: str) -> dict[str, Any]:
+def _roles(text: Table, path: str) -> Roles:
     table = _table(text, "roles", path)
     default = table.get("default", "")
     assign = table.get("assign", {})
@@ -161,13 +165,13 @@ def _roles(text: dict[str, Any], path: str) -> dict[str, Any]:
     return {"default": default, "assign": [[pattern, role] for pattern, role in assign.items()], "named": named}
 
 
-def _role(role: Any, name: str, path: str) -> dict[str, Any]:
+def _role(role: Json, name: str, path: str) -> Rights:
     if not isinstance(role, dict):
         raise Invalid(f"{path}: [roles.{name}] is a table", path=path)
     if name == "person":
         raise Invalid(f"{path}: a person is known by the operating system's user, not by a role", path=path)
     _known(role, ("may", "write", "tools", "commit", "deploy"), f"roles.{name}", path)
-    kept: dict[str, Any] = {}
+    kept: Rights = {}
     if "may" in role:
         if role["may"] not in ROLES or name in ROLES:
             message = f"{path}: roles.{name}.may is one of {', '.join(ROLES)}, for a role with a name of its own"
@@ -185,7 +189,7 @@ def _role(role: Any, name: str, path: str) -> dict[str, Any]:
     return kept
 
 
-def _deploy(text: dict[str, Any], path: str) -> dict[str, Any]:
+def _deploy(text: Table, path: str) -> DeploySettings:
     table = _table(text, "deploy", path)
     _known(table, tuple(DEPLOY), "deploy", path)
     commands = table.get("commands", {})
@@ -193,18 +197,18 @@ def _deploy(text: dict[str, Any], path: str) -> dict[str, Any]:
         isinstance(target, str) and command.strip() for command, target in commands.items()
     ):
         raise Invalid(f'{path}: deploy.commands has pairs such as "wrangler deploy" = "prod"', path=path)
-    found: dict[str, Any] = {
+    found: DeploySettings = {
         # On top of what is known anyway; "" takes one out.
         "commands": {command: target for command, target in {**COMMANDS, **commands}.items() if target},
         "protected": _texts(table.get("protected", DEPLOY["protected"]), "deploy.protected", path),
         "placeholders": _texts(table.get("placeholders", DEPLOY["placeholders"]), "deploy.placeholders", path),
         "targets": {},
     }
-    for key in ("fetch_timeout", "verify_timeout"):
-        seconds = table.get(key, DEPLOY[key])
+    for limit in ("fetch_timeout", "verify_timeout"):
+        seconds = table.get(limit, DEPLOY[limit])
         if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 < seconds <= 3600:  # noqa: PLR2004 - an hour
-            raise Invalid(f"{path}: deploy.{key} is a number of seconds up to 3600", path=path)
-        found[key] = seconds
+            raise Invalid(f"{path}: deploy.{limit} is a number of seconds up to 3600", path=path)
+        found[limit] = seconds
     for key in ("remote", "branch"):
         if not isinstance(table.get(key, ""), str):
             raise Invalid(f"{path}: deploy.{key} is a text", path=path)
@@ -216,41 +220,39 @@ def _deploy(text: dict[str, Any], path: str) -> dict[str, Any]:
         if not isinstance(target, dict):
             raise Invalid(f"{path}: [deploy.targets.{name}] is a table", path=path)
         _known(target, (*TARGET_TEXTS, "ships"), f"deploy.targets.{name}", path)
-        kept: dict[str, Any] = {}
-        for key in TARGET_TEXTS:
-            if key in target:
-                if not isinstance(target[key], str) or not target[key]:
-                    raise Invalid(f"{path}: deploy.targets.{name}.{key} is a text", path=path)
-                kept[key] = target[key]
+        kept: DeployTarget = {}
+        for text_key in TARGET_TEXTS:
+            if text_key in target:
+                if not isinstance(target[text_key], str) or not target[text_key]:
+                    raise Invalid(f"{path}: deploy.targets.{name}.{text_key} is a text", path=path)
+                kept[text_key] = target[text_key]
         if "ships" in target:
             kept["ships"] = _texts(target["ships"], f"deploy.targets.{name}.ships", path)
         found["targets"][name] = kept
     return found
 
 
-def _choice(
-    table: dict[str, Any], name: Literal["on_doubt", "across_worktrees"], choices: tuple[str, ...], path: str
-) -> str:
+def _choice(table: Table, name: Literal["on_doubt", "across_worktrees"], choices: tuple[str, ...], path: str) -> str:
     value = table.get(name, GUARDS[name])
     if value not in choices:
         raise Invalid(f"{path}: guards.{name} is one of {', '.join(choices)}, not {value!r}", path=path)
     return str(value)
 
 
-def _texts(value: Any, name: str, path: str) -> list[str]:
+def _texts(value: Json, name: str, path: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise Invalid(f"{path}: {name} is a list of texts", path=path)
     return list(value)
 
 
-def _known(table: dict[str, Any], known: tuple[str, ...], name: str, path: str) -> None:
+def _known(table: Table, known: tuple[str, ...], name: str, path: str) -> None:
     """A misspelt setting of a guard would silently guard nothing, so it is an error."""
     for key in table:
         if key not in known:
             raise Invalid(f"{path}: [{name}] has no setting {key!r}; it has {', '.join(known)}", path=path)
 
 
-def _table(text: dict[str, Any], name: str, path: str) -> dict[str, Any]:
+def _table(text: Table, name: str, path: str) -> Table:
     found = text.get(name, {})
     if not isinstance(found, dict):
         raise Invalid(f"{path}: [{name}] is a table", path=path)

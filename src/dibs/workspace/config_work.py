@@ -8,7 +8,9 @@ from dibs.operations.core.policy import STRATEGIES, WORK, check_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dibs.operations.core.policy import WorkSettings
+    from dibs.stores.seam import Json
+    from dibs.workspace.config import Table
 
 COUNTS = {  # settings that are whole numbers, and the largest that makes sense
     "max_tasks": 1_000, "max_attempts": 1_000, "breaker_failures": 1_000, "inbox": 100_000, "from_one": 100_000,
@@ -17,10 +19,11 @@ COUNTS = {  # settings that are whole numbers, and the largest that makes sense
 }  # fmt: skip
 
 
-def read(text: dict[str, Any], path: str) -> dict[str, dict[str, Any]]:
+def read(text: Table, path: str) -> WorkSettings:
     """What is said about work, complete: what the file does not say is as WORK has it."""
-    found = {}
-    for title, defaults in WORK.items():
+    tables: Json = WORK  # read by their names, which are those of the file
+    found: Json = {}
+    for title, defaults in tables.items():
         table = text.get(title, {})
         if not isinstance(table, dict):
             raise Invalid(f"{path}: [{title}] is a table", path=path)
@@ -28,7 +31,8 @@ def read(text: dict[str, Any], path: str) -> dict[str, dict[str, Any]]:
             if name not in defaults:
                 raise Invalid(f"{path}: there is no {title}.{name}; there are {', '.join(defaults)}", path=path)
         found[title] = {name: _value(table.get(name), name, title, default, path) for name, default in defaults.items()}
-    return found
+    settings: WorkSettings = found
+    return settings
 
 
 TEXTS = ("command", "webhook", "secret_file", "branch", "check", "remote")
@@ -39,7 +43,7 @@ MAX_TEXT = 2_000  # letters
 LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
 
 
-def _text(given: Any, name: str, title: str, path: str) -> str:
+def _text(given: Json, name: str, title: str, path: str) -> str:
     """A command, an address or a file's name."""
     if not isinstance(given, str) or len(given) > MAX_TEXT or not given.isprintable():
         raise Invalid(f"{path}: {title}.{name} is a text of at most {MAX_TEXT} letters on one line", path=path)
@@ -49,7 +53,7 @@ def _text(given: Any, name: str, title: str, path: str) -> str:
     return given
 
 
-def _value(given: Any, name: str, title: str, default: Any, path: str) -> Any:
+def _value(given: Json, name: str, title: str, default: Json, path: str) -> Json:
     if given is None:
         return default
     allowed = (True, False) if isinstance(default, bool) else CHOICES.get(name)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
@@ -20,6 +20,9 @@ from dibs.operations.messages.records import get_mailbox
 from tests.interfaces.repository import PATIENCE, Repository
 from tests.scratch import DIBS, Shell
 from tests.waiting import until
+
+if TYPE_CHECKING:
+    from dibs.operations.messages.answers import MessageView
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -331,8 +334,8 @@ def test_an_audit_tells_of_messages_too(repo: Repository) -> None:
     assert "> look up" in after.told
 
 
-def message(text: str, **more: Any) -> dict[str, Any]:
-    return {"message": "m1", "from": "bob", "type": "note", "text": text, "at": "", **more}
+def message(text: str, sender: str = "bob", **more: Any) -> MessageView:
+    return cast("MessageView", {"message": "m1", "from": sender, "type": "note", "text": text, "at": "", **more})
 
 
 @given(st.text(max_size=700), st.text(st.characters(exclude_categories=()), max_size=30))
@@ -352,4 +355,4 @@ def test_a_long_text_is_cut_and_says_so() -> None:
 
 
 def test_words_of_dibs_itself_are_not_called_another_agents() -> None:
-    assert "not an instruction" not in quotes.lines({**message("x.py is free now"), "from": "dibs"})[0]
+    assert "not an instruction" not in quotes.lines(message("x.py is free now", "dibs"))[0]

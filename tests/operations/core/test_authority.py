@@ -18,13 +18,13 @@ from tests.operations.engines import OnEngine
 from tests.operations.fleet import Fleet, guards
 
 if TYPE_CHECKING:
-    from dibs.operations.core.policy import Guards
+    from dibs.operations.core.policy import GuardSettings
 
 ASSIGN = {"lead": "orchestrator", "w*": "worker", "v*": "viewer", "a*": "agent"}
 CLIENT = 7  # a client's process above the call: the caller is an agent
 
 
-def roles(default: str = "", assign: dict[str, str] | None = None, **named: Any) -> Guards:
+def roles(default: str = "", assign: dict[str, str] | None = None, **named: Any) -> GuardSettings:
     """What a config says about roles, as the guards are told."""
     pairs = [list(pair) for pair in (ASSIGN if assign is None else assign).items()]
     return guards(roles={"default": default, "assign": pairs, "named": named})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -11,13 +11,16 @@ from dibs.operations.core.policy import MINUTE, WORK
 from dibs.operations.tasks.workforce import MAX_BREAKER_PAUSE_MS
 from tests.operations.fleet import Fleet
 
+if TYPE_CHECKING:
+    from dibs.operations.core.policy import WorkSettings
+
 FAILURES, PAUSE = 3, MINUTE
 HOUR = 60 * MINUTE
 
 
-def settings(**more: Any) -> dict[str, dict[str, Any]]:
+def settings(**more: Any) -> WorkSettings:
     tasks = {"breaker_failures": FAILURES, "breaker_pause": PAUSE, "max_attempts": 1_000, "backoff": 1, **more}
-    return {**WORK, "tasks": {**WORK["tasks"], **tasks}}
+    return cast("WorkSettings", {**WORK, "tasks": {**WORK["tasks"], **tasks}})
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -17,14 +17,15 @@ from tests.operations.crew import Crew
 from tests.operations.fleet import Fleet
 
 if TYPE_CHECKING:
+    from dibs.operations.core.policy import WorkSettings
     from dibs.operations.tasks.records import Bid, Task
 
 KEYS = 4_000
 
 
-def work(**settings: Any) -> dict[str, dict[str, Any]]:
+def work(**settings: Any) -> WorkSettings:
     """The settings of work with some of those for tasks changed."""
-    return {**WORK, "tasks": {**WORK["tasks"], **settings}}
+    return cast("WorkSettings", {**WORK, "tasks": {**WORK["tasks"], **settings}})
 
 
 def agent(name: str, *can: str) -> Any:

@@ -22,9 +22,11 @@ from dibs.operations.core.call import Call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    import socket as sockets
 
     from dibs.client.session import Session
+    from dibs.operations.alerts.answers import AlertView
+    from dibs.operations.core.policy import AlertSettings
 
 WEBHOOK_TIMEOUT_S = 3.0  # for the whole exchange, from the look for the address to the status
 COMMAND_TIMEOUT_S = 5.0
@@ -69,7 +71,7 @@ def deliver(session: Session, agent: str, limit: int) -> int:
     return len(taken)
 
 
-def send(session: Session, settings: dict[str, Any], alert: dict[str, Any]) -> str:
+def send(session: Session, settings: AlertSettings, alert: AlertView) -> str:
     """One attempt, by command and by webhook; why it failed, "" if it did not."""
     shown = {key: value for key, value in alert.items() if key != "delivery"}
     body = jsontext.encode({"alert": shown, "workspace": session.config.id, "root": session.place.root}).encode()
@@ -101,7 +103,7 @@ def _by_command(session: Session, command: str, body: bytes) -> str:
     return f"the command ended with exit code {child.returncode}" if child.returncode else ""
 
 
-def _by_webhook(session: Session, settings: dict[str, Any], identifier: str, body: bytes) -> str:
+def _by_webhook(session: Session, settings: AlertSettings, identifier: str, body: bytes) -> str:
     headers = {"Content-Type": "application/json", "User-Agent": "dibs", "X-Dibs-Delivery": identifier}
     if settings["secret_file"]:
         secret = _secret(os.path.join(session.place.root, settings["secret_file"]))
@@ -147,7 +149,7 @@ def _posted(address: str, headers: dict[str, str], body: bytes) -> str:
     return late
 
 
-def _cut(socket: Any) -> None:
+def _cut(socket: sockets.socket) -> None:
     """End the exchange: the thread that reads gets no more."""
     import contextlib
     from socket import SHUT_RDWR

@@ -18,10 +18,9 @@ from dibs.machine import clock, processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.client.session import Session
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Answer, Call, Fields
+    from dibs.operations.upkeep.answers import SweepAnswer
     from dibs.operations.upkeep.log_retention import PrunePlan
     from dibs.operations.upkeep.records import Archive
 
@@ -31,7 +30,7 @@ TRY_EVERY_MS = 600_000
 STEPS_PER_CALL = 64  # archives that one call writes: a backlog is worked off in pieces, so that nobody waits for long
 
 
-def prune(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
+def prune(session: Session, call: Call, values: Fields) -> Answer:
     """`dibs prune`: all that is older than `keep`. A person decides; the retention bounds it."""
     from dibs.operations.upkeep.log_retention import PLAN
 
@@ -63,7 +62,7 @@ def prune(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any
     return {"through": through, "archives": files}
 
 
-def _refuse(session: Session, call: Call, values: dict[str, Any]) -> None:
+def _refuse(session: Session, call: Call, values: Fields) -> None:
     """Who may not prune is refused before a file is written: the operation without an archive says so."""
     try:
         session.run(session.operation("prune"), call, values)
@@ -147,7 +146,7 @@ def _locked(local: str) -> int | None:
     return fd
 
 
-def complete(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+def complete(session: Session, result: SweepAnswer) -> SweepAnswer:
     """After a sweep that says that old events are due: archive them."""
     if result.pop("prune", False):
         try:

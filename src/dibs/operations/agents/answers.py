@@ -194,8 +194,8 @@ class RoleView(TypedDict):
     deploy: bool
 
 
-class BootAnswer(TypedDict):
-    """Of `boot`."""
+class Briefing(TypedDict):
+    """What an agent is told when it boots."""
 
     agent: str
     name: NotRequired[str]
@@ -211,6 +211,11 @@ class BootAnswer(TypedDict):
     more_messages: bool
     rules: RulesView | None
     alerts: list[AlertShort]  # open ones that concern the agent
+
+
+class BootAnswer(Briefing):
+    """Of `boot`."""
+
     files: NotRequired[list[FileView]]
     rival: NotRequired[Rival]
 

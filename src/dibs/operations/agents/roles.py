@@ -16,25 +16,15 @@ from dibs.operations.core.policy import covers, matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import NotRequired, TypedDict
+    from collections.abc import Sequence
 
     from dibs.operations.agents.answers import RoleView
     from dibs.operations.agents.records import Agent
     from dibs.operations.agents.requests import UseRequest
     from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call
-    from dibs.operations.core.policy import Role
+    from dibs.operations.core.policy import Rights
     from dibs.stores.seam import Transaction
-
-    class Rights(TypedDict):
-        """What a role lets an agent do."""
-
-        write: list[str]  # patterns of the paths
-        tools: list[str]  # that it may not use
-        commit: bool
-        deploy: bool
-        may: NotRequired[str]  # its rank, where the config says it
 
 
 LOCAL_FOLDER = ".dibs/local"  # dibs' own record: only dibs writes there, and agents into their scratch folders
@@ -159,7 +149,7 @@ def refusal_of_write(
     )
 
 
-def bans(role: Rights | Role, tool: str) -> bool:
+def bans(role: Rights, tool: str) -> bool:
     """Is this tool on a role's list? A name there may end with `*`: `mcp__github__*`."""
     listed = role.get("tools", ())
     return any(tool.startswith(name[:-1]) if name.endswith("*") else tool == name for name in listed)
@@ -188,10 +178,7 @@ def _use(tx: Transaction, call: Call, request: UseRequest) -> NoAnswer | Forbidd
 def refusal_to(call: Call, agent: Agent | None, act: str, client: str = "") -> Forbidden | None:
     """Why the caller may not `commit` or `deploy`, or None."""
     name, role = of(call, agent, client)
-    if role is None:
-        return None
-    rights: Mapping[str, object] = role
-    if rights[act]:
+    if role is None or role.get(act):
         return None
     return Forbidden(
         f"{call.name or call.agent} is a {name} and may not {act}; hand your result over, an orchestrator does it.",

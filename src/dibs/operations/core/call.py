@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Json, Transaction
 
     Answer = dict[str, Json]  # of any operation: its declaration names the TypedDict
+    Fields = dict[str, Json]  # of a request before its check; `requests.pyi` of its room has its type
     Process = list[Json]
     A = TypeVar("A")  # the type of an answer
 

@@ -11,28 +11,55 @@ from dibs.operations.claims import resources
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TypedDict
+    from typing import NotRequired, TypedDict
 
-    from dibs.stores.seam import Json
+    class Lifetimes(TypedDict):
+        """[[claims.patterns]]: the lifetimes of claims on what matches."""
 
-    class Role(TypedDict, total=False):
-        """A role of the config; agents/roles.py has what it leaves out."""
+        match: str  # a path, a glob or a name
+        ttl: NotRequired[int]  # this and all durations below in ms, unless it says otherwise
+        max_ttl: NotRequired[int]
+        max_life: NotRequired[int]
+        expected: NotRequired[int]
 
-        may: str  # its rank
-        write: list[str]  # patterns of the paths
-        tools: list[str]  # that it may not use
+    class Rights(TypedDict, total=False):
+        """[roles.NAME]: what the config says about a role; the rest is as the role that it counts as has it."""
+
+        may: str  # the role that it counts as
+        write: list[str]
+        tools: list[str]  # that are refused
         commit: bool
         deploy: bool
 
     class Roles(TypedDict):
-        """Which roles there are, and who has them."""
+        """[roles]."""
 
         default: str
-        assign: list[list[str]]  # pattern and role, the first that fits
-        named: dict[str, Role]
+        assign: list[list[str]]  # pattern and role; the first that matches wins
+        named: dict[str, Rights]
 
-    class Guards(TypedDict):
-        """The guards' settings."""
+    class DeployTarget(TypedDict, total=False):
+        """[deploy.targets.NAME]."""
+
+        verify: str
+        branch: str
+        remote: str
+        ships: list[str]
+
+    class DeploySettings(TypedDict, total=False):
+        """[deploy]; empty where no config was read."""
+
+        commands: dict[str, str]  # command → target
+        protected: list[str]
+        placeholders: list[str]
+        targets: dict[str, DeployTarget]
+        fetch_timeout: int  # seconds
+        verify_timeout: int  # seconds
+        remote: str
+        branch: str
+
+    class GuardSettings(TypedDict):
+        """What the guards are told: GUARDS says what each means."""
 
         on_doubt: str
         free: list[str]
@@ -41,9 +68,98 @@ if TYPE_CHECKING:
         keep: int
         files: dict[str, str]
         roles: Roles
-        deploy: Json  # the table of the config
+        deploy: DeploySettings
 
-    Settings = dict[str, dict[str, Json]]  # of work: table → setting → value
+    class TaskSettings(TypedDict):
+        """[tasks]."""
+
+        max_tasks: int
+        max_attempts: int
+        backoff: int
+        max_backoff: int
+        strategy: str
+        bid_window: int
+        assign_wait: int
+        breaker_failures: int
+        keep: int
+        breaker_pause: int
+
+    class MailboxLimits(TypedDict):
+        """The part of [messages] that limits one mailbox."""
+
+        inbox: int
+        from_one: int
+
+    class MessageSettings(MailboxLimits):
+        """[messages]."""
+
+        visibility: int
+        life: int
+
+    class AgentSettings(TypedDict):
+        """[agents]."""
+
+        keep: int
+
+    class RunSettings(TypedDict):
+        """[runs]."""
+
+        keep: int
+        archives: int  # bytes
+
+    class AlertSettings(TypedDict):
+        """[alerts]."""
+
+        command: str
+        webhook: str
+        secret_file: str
+        min_severity: str
+        silent: int
+        rules: int
+        keep: int
+
+    class LandSettings(TypedDict):
+        """[land]."""
+
+        branch: str
+        method: str
+        check: str
+        check_timeout: int
+        batch: int
+        green: str
+        sign: str
+        server: bool
+        remote: str
+        remote_timeout: int
+        wait: int
+
+    class RadarSettings(TypedDict):
+        """[radar]."""
+
+        every: int
+        branches: int
+        recent: int
+        ignore: list[str]
+
+    class LogSettings(TypedDict):
+        """[log]."""
+
+        keep: int
+        events: int
+        archives: int  # bytes
+
+    class WorkSettings(TypedDict):
+        """The tables about tasks, messages, runs and the log: WORK says what each setting means."""
+
+        tasks: TaskSettings
+        messages: MessageSettings
+        agents: AgentSettings
+        runs: RunSettings
+        alerts: AlertSettings
+        land: LandSettings
+        radar: RadarSettings
+        log: LogSettings
+
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
@@ -70,7 +186,7 @@ REVISION_LETTERS = 12  # of Alembic's ids, which are hexadecimal
 
 
 # The guards' defaults. The door that reads the config checks the shapes.
-GUARDS: Guards = {
+GUARDS: GuardSettings = {
     "on_doubt": "deny",  # or "allow": a call that a guard cannot check passes, and the log has it
     "free": [],  # paths that need no claim, in addition to those that git ignores
     "strict": [  # these need an explicit claim: files that all agents depend on; a door adds clients' own
@@ -89,7 +205,7 @@ GUARDS: Guards = {
 
 
 # The defaults for tasks, messages, runs and the log. Durations are milliseconds.
-WORK: Settings = {
+WORK: WorkSettings = {
     "tasks": {
         "max_tasks": 1,  # live tasks of one agent
         "max_attempts": 5,  # failed or lost attempts before a task is quarantined: the task is at fault, not the agents
@@ -162,16 +278,16 @@ class Policy:
         max_life: int = MAX_LIFE_MS,
         expected: int = EXPECTED_HOLD_MS,
         ordering: str = "off",
-        patterns: Sequence[dict[str, Json]] = (),
-        guards: Guards | None = None,
-        work: Settings | None = None,
+        patterns: Sequence[Lifetimes] = (),
+        guards: GuardSettings | None = None,
+        work: WorkSettings | None = None,
     ) -> None:
         self.ttl, self.max_ttl, self.max_life, self.expected = ttl, max_ttl, max_life, expected
         self.ordering = ordering
         self.guards = guards if guards is not None else GUARDS
         self.work = work if work is not None else WORK
         self.shortest = min([ttl, *[pattern["ttl"] for pattern in patterns if "ttl" in pattern]])
-        self.patterns = patterns  # {"match": glob or name, "ttl", "max_ttl", "max_life"}, the first that matches wins
+        self.patterns = patterns  # the first that matches wins
 
     def lifetime(self, wanted: Sequence[Sequence[str]], ttl: int | None) -> tuple[int, int]:
         """The ttl of a claim on these resources, and how long it may be renewed: the strictest of them all."""

@@ -28,7 +28,7 @@ from dibs.operations.guards import audits, records
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TypedDict
+    from typing import Final, TypedDict
 
     from dibs.errors import DibsError
     from dibs.operations.claims.answers import BlockerView
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 RESULTS = ("ok", "failed", "unverified", "unchecked", "interrupted")  # unchecked: told to do without a verification
 DEPLOYED_RESULTS = ("ok", "unchecked")  # what counts as deployed
 UNSURE_RESULTS = ("unverified", "unchecked", "interrupted")  # what raises an alert
-ACCEPTED_RISKS = ("unsynced", "rollback")  # risks that a caller may accept; the log has them
+ACCEPTED_RISKS: Final = ("unsynced", "rollback")  # risks that a caller may accept; the log has them
 UNKNOWN_FACTS: Sync = {"behind": None}  # if no door looked
 MAX_SHOWN = 5  # paths and places, in a text
 MAX_IN_FIELDS = 20  # paths and places, in the error's fields

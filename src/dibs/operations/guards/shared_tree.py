@@ -35,7 +35,7 @@ from dibs.operations.guards.concerns import UnreadChange, is_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Required, TypedDict
+    from typing import TypedDict
 
     from dibs.errors import DibsError
     from dibs.operations.claims.resources import Resource
@@ -46,21 +46,16 @@ if TYPE_CHECKING:
 
     Advice = TypedDict("Advice", {"else": str}, total=False)  # as FACTS has it
 
-    class TreeEffect(Advice, total=False):
-        """An effect of a git command on a shared working tree: the fields of `FACTS`, where each is explained."""
+    class SweepFields(TypedDict, total=False):
+        """What a door says of an effect on many files, in addition to the files and what happens to them."""
 
-        what: Required[str]
         tree: str
         here: str  # the working tree of the command; shell_guard.py adds it
-        paths: list[str] | None
         folders: list[str]
-        does: str
         may: bool
         drops: bool
         own: bool
-        safe: str
         skips: list[str]
-        wide: str
         without: str
         named: str
         inside: str
@@ -78,6 +73,19 @@ if TYPE_CHECKING:
         unpushed: str
         past: str
         protected: list[str]
+
+    class EffectFields(SweepFields, Advice, total=False):
+        """What a door says of any effect."""
+
+        paths: list[str] | None
+        does: str
+        safe: str
+        wide: str
+
+    class TreeEffect(EffectFields):
+        """An effect of a git command on a shared working tree: the fields of `FACTS`, where each is explained."""
+
+        what: str
 
 
 MAX_FILES_SHOWN = 10  # in a refusal, or in a safe command

@@ -36,12 +36,13 @@ from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import NotRequired, TypedDict
 
     from dibs.errors import DibsError
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call
+    from dibs.operations.core.policy import MailboxLimits
     from dibs.operations.core.records import Job
     from dibs.operations.messages.records import KeptMessage, Letter, Mailbox
     from dibs.stores.seam import Json, Transaction
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
         after: str  # the last agent that was looked at
         wanted: str  # the first agent that was to get it
         full: list[str]  # agents without room
-        limits: dict[str, int]  # of a mailbox
+        limits: MailboxLimits  # of a mailbox
         request: list[str] | None  # the operation and its request id
 
 
@@ -97,7 +98,8 @@ def send(
     refusal = _keep(tx, call, to, kind, message) if later else None
     if refusal is not None:
         return refusal
-    limits = {name: call.policy.work["messages"][name] for name in ("inbox", "from_one")}
+    settings = call.policy.work["messages"]
+    limits: MailboxLimits = {"inbox": settings["inbox"], "from_one": settings["from_one"]}
     request = ["send", call.request] if call.request else None
     job = long_jobs.new(
         tx, "send", call.agent, message=message, to=to, type=kind, later=later, after="", wanted="", full=[],
@@ -196,12 +198,12 @@ def post(tx: Transaction, box: Mailbox, message: Letter, to: str, request: list[
 # --- room
 
 
-def is_full(box: Mailbox, sender: str, limits: Mapping[str, int]) -> bool:
+def is_full(box: Mailbox, sender: str, limits: MailboxLimits) -> bool:
     """Does this mailbox take no more from this sender?"""
     return box["count"] >= limits["inbox"] or box["from"].get(sender, 0) >= limits["from_one"]
 
 
-def no_room(tx: Transaction, sender: str, recipient: str, box: Mailbox, limits: Mapping[str, int]) -> Quota:
+def no_room(tx: Transaction, sender: str, recipient: str, box: Mailbox, limits: MailboxLimits) -> Quota:
     """Why this mailbox takes no more from this sender."""
     mine, name = box["from"].get(sender, 0), names.name_of(tx, recipient)
     if mine >= limits["from_one"]:

@@ -13,8 +13,8 @@ from dibs.operations.core.declare import Field
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
+    from dibs.demo.results import DemoResult
     from dibs.interfaces.cli.parse import Words
 
 FIELDS = (
@@ -65,7 +65,7 @@ def run(words: Words) -> int:
     return YES if result["ok"] else NO
 
 
-def _record(words: Words, result: dict[str, Any], engine: str) -> str:
+def _record(words: Words, result: DemoResult, engine: str) -> str:
     """Leave the result in the workspace that the caller stands in, for `dibs check`; "" if there is none."""
     from dibs import __version__
     from dibs.errors import DibsError

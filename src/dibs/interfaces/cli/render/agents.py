@@ -8,12 +8,11 @@ from dibs.interfaces.cli.render import listed, messages, some, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.interfaces.cli.render import Items, Lines
     from dibs.operations.agents.answers import (
         AgentsAnswer,
         AgentView,
+        BootAnswer,
         KillAnswer,
         LeaveAnswer,
         ReviveAnswer,
@@ -26,7 +25,7 @@ FIRST = 2  # columns of a listing that are shown also if they are empty
 MAX_SHOWN = 10  # claims and losses that a briefing names: a model pays for each line
 
 
-def _boot(result: dict[str, Any]) -> Items:
+def _boot(result: BootAnswer) -> Items:
     lines: Lines = [*loss_texts.first(result), f"You are {named(result)} (incarnation {result['incarnation']})."]
     lines += role_texts.lines(result["role"])
     for claim in result["held"][:MAX_SHOWN]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dibs.operations.messages.answers import (
         AckAnswer,
         EmitAnswer,
+        MessageView,
         SendAnswer,
         SubscribeAnswer,
         SubscriptionsAnswer,
@@ -22,7 +23,7 @@ UNLIMITED_CHARS = 1 << 20  # letters: no message is that long
 MAX_RECIPIENTS_SHOWN = 5  # recipients that are named
 
 
-def lines(messages: list[dict[str, Any]]) -> Items:
+def lines(messages: list[MessageView]) -> Items:
     """Messages, each as the quoted words of its sender."""
     return [line for m in messages for line in quotes.lines(m, f"{times.ago(m['at'])} ago", UNLIMITED_CHARS)]
 
