@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeGuard
 
 
 class _Context:
@@ -82,7 +82,7 @@ except ImportError:  # pragma: no cover - an interpreter without the C functions
         return [json.loads(text) for text in texts]
 
 
-def is_text(value: Any) -> bool:
+def is_text(value: object) -> TypeGuard[str]:
     """Is it a text that can be kept and printed? Half of a character that takes two units (a lone surrogate) is not."""
     if not isinstance(value, str):
         return False

@@ -54,7 +54,7 @@ def request(
     return values
 
 
-def _elsewhere(field: Field, value: Any) -> Any:
+def _elsewhere(field: Field, value: object) -> Any:
     """What a caller of a server wrote, as JSON has it; refuses what a server cannot read, or should not open for it."""
     if field.kind in {"process", "file"}:
         raise Invalid(f"{field.name}: only on the caller's own machine, not through a server", field=field.name)
@@ -79,12 +79,12 @@ def _words(_: Session, field: Field, value: Any) -> list[str]:
     return [word.strip() for word in words if word.strip()]
 
 
-def plain_path(value: Any) -> Any:
+def plain_path(value: object) -> Any:
     """The text of a path that a Python program has as a `pathlib.Path`."""
     return value.__fspath__() if not isinstance(value, str) and hasattr(value, "__fspath__") else value
 
 
-def _resource(session: Session, field: Field, value: Any) -> Canonical:
+def _resource(session: Session, field: Field, value: object) -> Canonical:
     """A canonical resource from text; one that workspace/paths.py made stays as it is."""
     if isinstance(value, Canonical):
         return value
@@ -94,7 +94,7 @@ def _resource(session: Session, field: Field, value: Any) -> Canonical:
     return session.paths.canonical(value, session.cwd)
 
 
-def _resources(session: Session, field: Field, value: Any) -> list[Canonical]:
+def _resources(session: Session, field: Field, value: object) -> list[Canonical]:
     if not isinstance(value, (list, tuple)):
         raise field.refusal(value)
     if len(value) > MAX_RESOURCES:
@@ -120,7 +120,7 @@ def _json(session: Session, field: Field, text: str) -> Any:
     return _items(session, field, value) if field.items else value
 
 
-def _items(session: Session, field: Field, value: Any) -> Any:
+def _items(session: Session, field: Field, value: object) -> Any:
     """A list of objects with declared fields: durations in it are texts or seconds, too. The rest is checked later."""
     if not isinstance(value, (list, tuple)):
         return value
@@ -138,7 +138,7 @@ def _items(session: Session, field: Field, value: Any) -> Any:
     return found
 
 
-def _whole(_: Session, field: Field, value: Any) -> Any:
+def _whole(_: Session, field: Field, value: object) -> object:
     """A whole number, from its decimal text where it came as a text."""
     if isinstance(value, str):
         digits = value.removeprefix("-") if field.kind == "number" else value
@@ -147,7 +147,7 @@ def _whole(_: Session, field: Field, value: Any) -> Any:
     return value
 
 
-def _commit(session: Session, field: Field, value: Any) -> str:
+def _commit(session: Session, field: Field, value: object) -> str:
     """A commit's full id. Where there is a repository it has to be in it: a wrong one would be in the log for good."""
     if not is_text(value) or not value.isprintable():
         raise field.refusal(value)
@@ -161,7 +161,7 @@ def _commit(session: Session, field: Field, value: Any) -> str:
     return found
 
 
-def _process(_: Session, field: Field, value: Any) -> list[Any]:
+def _process(_: Session, field: Field, value: object) -> list[Any]:
     from dibs.machine import processes
 
     pid = _whole(_, field, value)
@@ -173,7 +173,7 @@ def _process(_: Session, field: Field, value: Any) -> list[Any]:
     return found
 
 
-def _duration(_: Session, field: Field, value: Any) -> int:
+def _duration(_: Session, field: Field, value: object) -> int:
     """Texts such as `30m`; numbers, which come from Python and from JSON, are seconds."""
     from dibs.machine import durations
 

@@ -21,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.stores.redis.wire import Word
+
 SENTINEL = "redis+sentinel"
 SENTINEL_PORT = 26379
 ERROR_WORDS = (
@@ -51,7 +53,7 @@ class ClientWire(Connection):
         self._connection: Any = None
         super().__init__()
 
-    def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
+    def _waiting(self, words: tuple[Word, ...], timeout: float) -> Any:
         """Use a connection of another pool: the pinned one stays free for commands, and each may break alone."""
         try:
             if not self._other:
@@ -132,7 +134,7 @@ class ClientWire(Connection):
         primary = sentinel.master_for(name, username=user or None, password=password or None, **self._options)
         return [primary, *sentinel.sentinels]
 
-    def _exchange(self, words: tuple[Any, ...]) -> Any:
+    def _exchange(self, words: tuple[Word, ...]) -> Any:
         connection = self._connection
         try:
             self._asking = True

@@ -23,6 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.stores.redis.wire import Word
+
 DEFAULT_PORT, MAX_PORT = 6379, 65_535
 INFO_COMMANDS = b"*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n"  # both in one trip
 CHUNK_BYTES = 65_536  # bytes read at once
@@ -39,7 +41,7 @@ class PlainWire(Connection):
         self._others: list[PlainWire] = []  # idle connections for waits
         super().__init__()
 
-    def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
+    def _waiting(self, words: tuple[Word, ...], timeout: float) -> Any:
         """Use a separate connection, kept for the next wait: the main one stays free for commands."""
         idle = self._others
         try:
@@ -151,10 +153,10 @@ class PlainWire(Connection):
                 raise OSError(message)
             self._reader.feed(data)
 
-    def _exchange(self, words: tuple[Any, ...]) -> Any:
+    def _exchange(self, words: tuple[Word, ...]) -> Any:
         try:
             self._asking = True
-            self._socket.sendall(pack_command(words))
+            self._socket.sendall(pack_command(words))  # type: ignore[arg-type] # any number of words
             answer = self._answer()
             self._asking = False
         except HiredisError as error:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from dibs.stores.redis.autostart import Autostart
     from dibs.stores.redis.group import Group
     from dibs.stores.redis.transaction import Read
-    from dibs.stores.redis.wire import Wire
+    from dibs.stores.redis.wire import Wire, Word
     from dibs.stores.seam import Check, Description, Outcome, T, Transaction
 
 MAX_RUNS_AND_WAITS = MAX_RUNS * 8  # runs and waits for the gate together
@@ -424,15 +424,15 @@ class RedisStore(BaseStore):
 
     # --- commands to the server: each in a turn, its caller's or one of its own, since answers come in order
 
-    def command(self, *words: Any) -> Any:
+    def command(self, *words: Word) -> Any:
         """Send one command once."""
         return self._turns.call(lambda words: self.wire.call(*words), words, TURN_TIMEOUT_S)
 
-    def ask(self, *words: Any) -> Any:
+    def ask(self, *words: Word) -> Any:
         """Send one command, retried when the connection is lost; only for commands that may run twice."""
         return self._with_retries(lambda: self.wire.call(*words))
 
-    def script(self, text: str, keys: Sequence[str], words: Callable[[], list[Any]]) -> Any:
+    def script(self, text: str, keys: Sequence[str], words: Callable[[], Sequence[Word]]) -> Any:
         """Run a script, by its digest once the server has it. `words` is called after the connection is open."""
         wire = self.wire
 
@@ -480,7 +480,7 @@ class RedisStore(BaseStore):
     def read(self, reads: Sequence[Read], *, looks: bool = True) -> Snapshot:
         """All these reads at one moment. With `looks`, also check for missing parts; a writer's APPLY checks that."""
 
-        def words() -> list[Any]:
+        def words() -> list[Word]:
             how = 2 if self._looking else 1 if self._settling else 0 if looks else 3
             return [self.wire.run_id, how, self.remembered.witness, len(reads), *words_of(reads)]
 
@@ -511,7 +511,7 @@ class RedisStore(BaseStore):
         commit_attempt.refuse_late(self.wire.url)
         sent = 0
 
-        def words() -> list[Any]:
+        def words() -> list[Word]:
             nonlocal sent
             sent += 1
             head = (

@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
+    Word = str | bytes | int | float  # of a command
+
     class Wire(Protocol):
         """One connection to one server.
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
         is_named: bool  # did the server say its run id? Else this is a name that this connection made up
         is_guarded: bool  # may it refuse writes for lack of replicas (min-replicas-to-write)?
 
-        def call(self, *words: Any) -> Any:
+        def call(self, *words: Word) -> Any:
             """Send one command and return its answer.
 
             Raises ConnectionLost when the connection broke: the outcome is unknown.
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
         def wait(self, name: str, timeout: float) -> bool:
             """Wait, on a separate connection, for a push to the list `name`."""
 
-        def block(self, command: str, timeout: float, *words: Any) -> Any:
+        def block(self, command: str, timeout: float, *words: Word) -> Any:
             """Send a command that blocks, on a separate connection."""
 
         def close(self) -> None: ...
@@ -69,7 +71,7 @@ class Connection:
         self._connected = False  # has the handshake completed?
         self._asking = False  # an answer may be in flight: after an interrupted call
 
-    def call(self, *words: Any) -> Any:
+    def call(self, *words: Word) -> Any:
         """Send one command and return its answer."""
         if not self._connected or self._asking:
             self._connect()
@@ -79,7 +81,7 @@ class Connection:
         """Wait for a push to the list `name`."""
         return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None
 
-    def block(self, command: str, timeout: float, *words: Any) -> Any:
+    def block(self, command: str, timeout: float, *words: Word) -> Any:
         """Send a command that blocks for some milliseconds."""
         return self._waiting((command, "BLOCK", str(max(1, int(timeout * 1000))), *words), timeout)
 
@@ -105,10 +107,10 @@ class Connection:
     def _identify(self) -> None:
         raise NotImplementedError
 
-    def _exchange(self, words: tuple[Any, ...]) -> Any:
+    def _exchange(self, words: tuple[Word, ...]) -> Any:
         raise NotImplementedError
 
-    def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
+    def _waiting(self, words: tuple[Word, ...], timeout: float) -> Any:
         raise NotImplementedError
 
 
