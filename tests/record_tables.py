@@ -7,23 +7,43 @@ that is not of its kind's type, or a key of no known form fails the test that wr
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import sys
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, is_typeddict
 
+from dibs import operations
+from dibs.operations.core.event_kinds import KINDS
 from dibs.stores import seam
 from dibs.stores.redis.transaction import RedisTransaction
 from dibs.testing.memory import MemoryTransaction
 from tests import declared
-from tools.event_definitions import events
-from tools.key_definitions import keys
 
 if TYPE_CHECKING:
     import pytest
 
-TYPES: dict[str, Any] = {
-    event.kind: getattr(importlib.import_module(f"dibs.operations.{event.room}.events"), event.type)
-    for event in events()
-}
+ARCHITECTURE = Path(__file__).resolve().parent.parent / "docs" / "ARCHITECTURE.md"
+
+
+@cache
+def types() -> dict[str, Any]:
+    """The type of each kind's data, by the kind that its docstring begins with."""
+    rooms = [room.name for room in pkgutil.iter_modules(operations.__path__) if room.ispkg]
+    found = {}
+    for room in rooms:
+        with suppress(ModuleNotFoundError):
+            named = vars(importlib.import_module(f"dibs.operations.{room}.events")).values()
+            found.update({(kind.__doc__ or "").partition(":")[0]: kind for kind in named if is_typeddict(kind)})
+    return {kind: data for kind, data in found.items() if kind in KINDS}
+
+
+@cache
+def prefixes() -> set[str]:
+    """The beginnings of all keys, from the table that is made of the rooms' records.py: reading those takes a second."""
+    table = ARCHITECTURE.read_text().split("<!-- records:", 1)[1].split("<!--", 1)[0]
+    return {prefix_of(line.split("`")[1]) for line in table.splitlines() if line.startswith("| `")}
 
 
 def prefix_of(key: str) -> str:
@@ -34,20 +54,17 @@ def prefix_of(key: str) -> str:
     return first[0] if ":" in first or first == "nNAME" else first
 
 
-PREFIXES = {prefix_of(key.form) for key in keys()}
-
-
 def wrong_event(kind: str, data: dict[str, Any]) -> str:
     """What the definitions have against an event; "" if nothing."""
-    if kind not in TYPES:
+    if kind not in types():
         return f"{kind} is not defined; each room has its kinds of events in its events.py"
-    wrong = declared.checks(TYPES[kind])(data)
+    wrong = declared.checks(types()[kind])(data)
     return f"{kind}{wrong}" if wrong else ""
 
 
 def wrong_key(key: str) -> str:
     """What the definitions have against a key; "" if nothing."""
-    return "" if prefix_of(key) in PREFIXES else f"{key!r} is not defined; each room has its keys in its records.py"
+    return "" if prefix_of(key) in prefixes() else f"{key!r} is not defined; each room has its keys in its records.py"
 
 
 def _from_an_operation() -> bool:

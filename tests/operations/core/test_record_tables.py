@@ -167,11 +167,12 @@ def test_what_is_defined_is_right() -> None:
 
 def test_operations_are_held_to_the_definitions_in_every_test(monkeypatch: pytest.MonkeyPatch) -> None:
     fleet = Fleet()
-    monkeypatch.delitem(record_tables.TYPES, "claim.granted")
+    monkeypatch.delitem(record_tables.types(), "claim.granted")
     with pytest.raises(AssertionError, match=r"claim\.granted is not defined"):
         fleet.call("ann", "claim", resources=["a.py"])
     monkeypatch.undo()
-    monkeypatch.setattr(record_tables, "PREFIXES", record_tables.PREFIXES - {"r"})
+    rest = record_tables.prefixes() - {"r"}
+    monkeypatch.setattr(record_tables, "prefixes", lambda: rest)
     with pytest.raises(AssertionError, match="is not defined"):
         fleet.call("ann", "claim", resources=["a.py"])
 
@@ -186,3 +187,10 @@ def test_no_operation_loads_the_definitions_of_events() -> None:
     )
     fresh = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert fresh.stdout.split() == []
+
+
+def test_what_the_suite_is_held_to_is_what_the_rooms_define() -> None:
+    assert {kind: data.__name__ for kind, data in record_tables.types().items()} == {
+        event.kind: event.type for event in events()
+    }
+    assert record_tables.prefixes() == {record_tables.prefix_of(key.form) for key in keys()}
