@@ -41,7 +41,7 @@ def types() -> dict[str, Any]:
 
 @cache
 def prefixes() -> set[str]:
-    """The beginnings of all keys, from the table that is made of the rooms' records.py: reading those takes a second."""
+    """The beginnings of all keys, from the table that is made of the records.py: reading those takes a second."""
     table = ARCHITECTURE.read_text().split("<!-- records:", 1)[1].split("<!--", 1)[0]
     return {prefix_of(line.split("`")[1]) for line in table.splitlines() if line.startswith("| `")}
 
