@@ -34,6 +34,7 @@ class Script:
 
     def attempt(self, *_: object) -> Any:
         self.attempts += 1
+        assert self.attempts <= 10 * MAX_ROUNDS, "it never ends"
         outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
         if isinstance(outcome, Exception):
             raise outcome

@@ -408,10 +408,11 @@ def test_what_a_framework_puts_aside_while_it_commits_and_puts_back_concerns_nob
     ada.stop()
     bob.edit("b.py", "of bob\n")
     commit = "git commit -qm x b.py"
+    assert bob.may_run("make docs", "docs").silent
     assert bob.may_run(commit, "commit").allowed
     repo.write("a.py", "a.py at first\n")
     assert ada.may_run("make", "make").silent
-    assert not ada.did("Bash", "make", command="make").out
+    assert not ada.did("Bash", "make", command="make").out  # a look at the whole tree: bob's program runs
     assert not ada.bash("ls")[1].out
     done = bob.client.run("bash", "-c", commit, cwd=bob.cwd, CLAUDE_CODE_SESSION_ID="bob", PATH=repo.path)
     assert done.code == 0, done
