@@ -28,7 +28,7 @@ from dibs.errors import DibsError
 from dibs.machine import clock, processes
 from dibs.operations.claims import endings, grants, waiters
 from dibs.operations.core import index
-from dibs.operations.core.call import Call
+from dibs.operations.core.call import Call, to_json
 from dibs.operations.tasks import pulls
 from dibs.stores.sqlite import store
 from dibs.stores.sqlite.gate import Gate
@@ -207,7 +207,7 @@ class Child:
             self.session = Session(folder, None, timeout=timeout)
         call = Call(self.session.config.policy, agent=agent, request=request)
         operation = self.session.operation(name)
-        return self.session.run(operation, call, canonical(operation, fields))
+        return to_json(self.session.run(operation, call, canonical(operation, fields)))
 
     def arm(self, at: int, number: int, match: str) -> None:
         """Be hurt at a point."""
