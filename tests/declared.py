@@ -32,7 +32,7 @@ def hold(operation: Operation, answer: Any, *, decided: bool = False) -> None:
     name = operation.answer
     if "waiting" in answer and "look_in" in answer:
         assert decided, f"{operation.name}: nobody but a door is told to wait"
-        name = "WaitingForAnswer"
+        name = "WaitingAnswer"
     _hold(shown, schema.TYPES[name], operation.name)
 
 

@@ -23,6 +23,7 @@ from time import monotonic
 from dibs.deploy import checks
 from dibs.errors import DibsError, Failed, Fenced, Invalid, Unverified
 from dibs.machine import clock, durations, processes
+from dibs.machine.signals import Interrupted
 from dibs.operations.guards import deploy_guard
 from dibs.workers import child_process
 from dibs.workers.child_environment import with_token
@@ -53,10 +54,6 @@ if TYPE_CHECKING:
 VERIFY_TIMEOUT_S = 120  # in which a public surface should show what was deployed
 RETRY_PAUSES_S = (1, 2, 4, 8)  # between tries; the last one repeats
 MAX_OUTPUT_CHARS = 300  # of the end of a verification's output
-
-
-class _Interrupted(Exception):
-    """A signal, or the loss of the claim, ended what ran."""
 
 
 class DeployRequest:
@@ -180,7 +177,7 @@ class Deploy:
             if result == "unverified":
                 complaint = self._verified()
                 result = "unverified" if complaint else "ok"
-        except _Interrupted:
+        except Interrupted:
             result = "interrupted"
         finally:
             for number, handler in before.items():
@@ -198,13 +195,13 @@ class Deploy:
         code = command.run(timeout, leaves=leaves)
         self._command = None
         if command.signal or self._hold.lost is not None:
-            raise _Interrupted
+            raise Interrupted
         return code
 
     def _interrupt(self, number: int, _: FrameType | None) -> None:
         """A signal: pass it on to what runs."""
         if self._command is None:
-            raise _Interrupted
+            raise Interrupted
         self._command.interrupt(number)
 
     def _record(self, result: str, seconds: float, code: int | None) -> Fenced | None:
@@ -262,7 +259,7 @@ class Deploy:
         assert self._hold is not None
         self._hold.attend()
         if self._hold.lost is not None:
-            raise _Interrupted
+            raise Interrupted
         clock.sleep(seconds)
 
     def _verify_once(self, timeout: float) -> str:

@@ -6,8 +6,7 @@
 - the store is unavailable: the command runs until the claim's deadline, and not longer;
 - this process gets a signal: it is passed on to the command's process group;
 - this process dies, by any signal: the keeper kills the command; it also does so at the claim's deadline if this
-process
-  is stopped.
+  process is stopped.
 The command has its own session: it can read its standard input, but has no controlling terminal.
 """
 

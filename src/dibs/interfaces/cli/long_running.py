@@ -8,6 +8,7 @@ import signal
 from dibs.errors import DibsError
 from dibs.interfaces.cli.dispatch import open_session
 from dibs.machine import clock
+from dibs.machine.signals import Interrupted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,14 +19,6 @@ if TYPE_CHECKING:
     from dibs.interfaces.python.workspace import Workspace
 
 SIGNALLED = 128  # plus the signal's number is the exit code, as a shell has it
-
-
-class Interrupted(BaseException):
-    """A signal's handler ends the command with this, wherever it is.
-
-    It is no Exception: those are handled on the way. The Redis engine, for one, runs a decision on cached records
-    again after any error.
-    """
 
 
 def open_workspace(words: parse.Words, kind: str) -> Workspace:

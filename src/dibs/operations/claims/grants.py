@@ -229,7 +229,11 @@ def _refuse_tasks(tx: Transaction, terms: ClaimTerms) -> None:
     """Refuse a task's name: only `task claim` takes a task, because it checks more than the holder."""
     for resource in terms["resources"]:
         text = resources.text_of(resource)
-        if resources.kind_of(resource) == "name" and text.startswith("task:") and records.has_task(tx, text[5:]):
+        if (
+            resources.kind_of(resource) == "name"
+            and text.startswith("task:")
+            and records.title_of_task(tx, text[5:]) is not None
+        ):
             raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
 
 

@@ -564,12 +564,7 @@ def task_places_of(tx: Transaction, agent: str, limit: int) -> list[Place]:
 # --- of tasks, which stand above claims: the key is that of tasks/records.py
 
 
-def has_task(tx: Transaction, task: str) -> bool:
-    """Is there a task of that id?"""
-    return tx.get(f"t\t{task}") is not None
-
-
-def title_of_task(tx: Transaction, task: str) -> str:
-    """The title of a task that is there."""
-    record: Task = tx.get(f"t\t{task}")
-    return record["title"]
+def title_of_task(tx: Transaction, task: str) -> str | None:
+    """The title of a task; None if there is no task of that id."""
+    record: Task | None = tx.get(f"t\t{task}")
+    return None if record is None else record["title"]

@@ -53,8 +53,9 @@ def blocker(tx: Transaction, record: Holding, wanted: Sequence[Resource], asking
         shown["subagent"] = True
     if record.get("task"):
         shown["task"] = str(record.get("task"))
-        if records.has_task(tx, shown["task"]):
-            shown["title"] = records.title_of_task(tx, shown["task"])
+        title = records.title_of_task(tx, shown["task"])
+        if title is not None:
+            shown["title"] = title
     return shown
 
 

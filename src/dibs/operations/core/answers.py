@@ -25,7 +25,14 @@ class Page(TypedDict):
     cursor: str | None  # `after` of the next page; None if this is the last
 
 
-class WaitingAnswer(TypedDict):
+class NoAnswer(TypedDict):
+    """Of an operation that has nothing to tell. No caller sees it."""
+
+
+_For = TypedDict("_For", {"for": NotRequired[str]})  # what it waits for, if that is no claim
+
+
+class WaitingAnswer(_For):
     """What an operation says to a door whose caller has to wait. No caller sees it."""
 
     waiting: str  # the place in the queue
@@ -33,14 +40,3 @@ class WaitingAnswer(TypedDict):
     place: NotRequired[int]  # in line, from 1
     line: NotRequired[int]  # how many stand in it
     blockers: NotRequired[list[BlockerView]]
-
-
-class NoAnswer(TypedDict):
-    """Of an operation that has nothing to tell. No caller sees it."""
-
-
-_For = TypedDict("_For", {"for": NotRequired[str]})
-
-
-class WaitingForAnswer(WaitingAnswer, _For):
-    """The same where it waits for something else than a claim."""

@@ -20,8 +20,9 @@ from dibs.git import sides
 from dibs.interfaces.cli import render
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import answer, open_session
-from dibs.interfaces.cli.long_running import SIGNALLED, Interrupted, on_signals
+from dibs.interfaces.cli.long_running import SIGNALLED, on_signals
 from dibs.machine import clock, durations
+from dibs.machine.signals import Interrupted
 from dibs.operations.core.declare import Field
 from dibs.operations.core.policy import MAX_WAIT_MS
 

@@ -19,8 +19,9 @@ from dibs import jsontext
 from dibs.errors import Busy, Held, Invalid, Unavailable, named
 from dibs.interfaces.cli import parse
 from dibs.interfaces.cli.command import Command
-from dibs.interfaces.cli.long_running import SIGNALLED, Interrupted, leave, on_signals, open_workspace
+from dibs.interfaces.cli.long_running import SIGNALLED, leave, on_signals, open_workspace
 from dibs.machine import clock, durations
+from dibs.machine.signals import Interrupted
 from dibs.operations.core.declare import Field
 from dibs.workers import child_process
 from dibs.workers.held_command import HeldCommand, Hold
