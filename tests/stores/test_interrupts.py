@@ -194,14 +194,15 @@ def test_an_interrupt_while_the_gate_is_waited_for_leaves_no_lock_no_timer_and_n
     tmp_path: Path, alarm: str
 ) -> None:
     path = str(tmp_path / "gate")
-    # An abandoned helper may get the lock right after the look below, and frees it after its own time.
-    inside, waiting = Gate(path, gate.HANDOVER_TIMEOUT_S + 4), Gate(path, 0.002)
+    inside, waiting = Gate(path, 5.0), Gate(path, 0.002)
     inside.enter()
+    threads = _thread._count()
     if alarm == "taken":  # by the program: then a helper thread waits
         signal.signal(signal.SIGALRM, lambda *_: None)
     try:
         for interrupt in Interrupter("stores/sqlite/gate.py").everywhere(lambda: _refused(waiting), 3, 1):
             until(lambda: _free(path, inside))
+            until(lambda: _thread._count() == threads)  # each helper that was left behind has had the lock, and ended
             inside.enter()
             del interrupt
         inside.leave()
