@@ -1,8 +1,8 @@
 """The kinds of alert: what each is called, when it is raised, when its cause is gone, what its holders can do.
 
 One row for each kind. From it come the choices of `dibs alerts --kind`, the words of `dibs top` and the table of
-docs/ALERTS.md (`make generate`). A new kind also needs a suspicion where its cause is noticed (suspicions.py), its name
-in `AlertKind` (core/answers.py), and its shape on the page (interfaces/page/alerts.js).
+docs/guides/alerts.md (`make generate`). A new kind also needs a suspicion where its cause is noticed (suspicions.py),
+its name in `AlertKind` (core/answers.py), and its shape on the page (interfaces/page/alerts.js).
 """
 
 from __future__ import annotations

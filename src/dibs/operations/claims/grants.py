@@ -1,6 +1,6 @@
 """Claims are taken here; releases.py renews and releases them, tokens.py answers questions about them.
 
-In short (docs/PROMISES.md has it in full):
+In short (docs/internals/promises.md has it in full):
 - success: all resources or none; the token is the number of the commit that granted the claim.
 - retry: claiming a held resource refreshes the claim and returns the same token; after its end, it is a new claim.
 - refusal: names each blocker; it is a decision, so the log keeps its event.
