@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.audit.answers import ExplainAnswer, StepView
     from dibs.interfaces.cli.render import Items, Lines
-    from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer, AlertView
+    from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer, AlertView, CycleStep
     from dibs.operations.upkeep.answers import PruneAnswer, SealAnswer, SweepAnswer
 
 
@@ -61,8 +61,21 @@ def _alert(alert: AlertView) -> Lines:
         note = alert["acknowledged"]
         more.append(f"acknowledged by {named(note)}{': ' + note['why'] if note['why'] else ''}")
     if alert["state"] != "cleared":
-        more.append(f"to do: {alert['remedy']}")
-    return [terminal.Line(head, style), f"    {'; '.join(part for part in more if part)}"]
+        more.append(f"to do: `{alert['remedy']}`")
+    ways = _ways(alert["cycle"]) if alert.get("cycle") and alert["state"] != "cleared" else []
+    return [terminal.Line(head, style), f"    {'; '.join(part for part in more if part)}", *ways]
+
+
+def _ways(cycle: list[CycleStep]) -> list[str]:
+    """How to resolve a deadlock: any one of its claims that is given up."""
+    lines = ["    how to resolve it, by any one of these:"]
+    for step in cycle:
+        name = quoted(step["resource"])
+        lines.append(
+            f"    - {named(step)} wants {step['resource']}, held by {named(step, 'holder')}: "
+            f"`dibs ask {name} 'please release it: deadlock'`, or `dibs release {name} --force --why deadlock`"
+        )
+    return lines
 
 
 def _ack(result: AlertAckAnswer) -> Items:
