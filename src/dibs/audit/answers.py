@@ -31,6 +31,7 @@ class EventView(TypedDict):
     data: dict[str, Any]
     commit: int
     link: str
+    text: NotRequired[str]  # the sentence of `explain`, where sentences were asked for
 
 
 class MissingView(TypedDict):

@@ -344,6 +344,7 @@ class Methods:
         text: str | None = None,
         after: int | None = None,
         before: int | None = None,
+        sentences: bool | None = None,
     ) -> LogAnswer:
         """Show the events of the log: what happened, when, and by which agent.
 
