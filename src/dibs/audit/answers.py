@@ -170,7 +170,7 @@ class CheckView(TypedDict):
 
 
 class AuditFindingView(TypedDict):
-    """One thing that a check found: what `check settle` takes (`id`), the events that show it, what to do."""
+    """One thing that a check found: what `check --settle` takes (`id`), the events that show it, what to do."""
 
     id: str
     text: str
