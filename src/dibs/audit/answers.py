@@ -88,6 +88,28 @@ class UndoneFileView(TypedDict):
     others: list[BuiltOnView]
 
 
+class DiffFileView(TypedDict):
+    """A file with work of an agent that no commit has."""
+
+    path: str
+    tree: str  # its working tree
+    change: Literal["added", "deleted", "modified"]
+    added: int  # lines
+    removed: int  # lines
+    likely: bool  # it is not certain that the agent made the change
+    shared: bool  # others changed the file after it: their work is not in the diff
+    problem: str | None  # why there is no diff
+    diff: NotRequired[str]  # not with `stat`
+
+
+class DiffAnswer(TypedDict):
+    """Of `diff`."""
+
+    agent: str
+    name: str
+    files: list[DiffFileView]
+
+
 class UndoneView(TypedDict):
     """What an undo has done."""
 

@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 from dibs.audit.answers import (
     CheckAnswer,
+    DiffAnswer,
     DoctorAnswer,
     ExplainAnswer,
     LogAnswer,
@@ -229,6 +230,13 @@ class AsyncMethods:
 
         Answers: holder, token, expires_at; sometimes holder_name.
         Raises: Fenced, Invalid, Busy, Unavailable.
+        """
+
+    async def diff(self, agent: str, *paths: Path, stat: bool | None = None) -> DiffAnswer:
+        """Show the work of an agent that no commit has, as a diff.
+
+        Answers: agent, name, files[].
+        Raises: NotFound, Forbidden, Invalid, Busy, Unavailable, Killed, Fenced.
         """
 
     async def doctor(self) -> DoctorAnswer:
