@@ -210,9 +210,14 @@ def _task_lines(model: Model, pane: int, columns: int) -> list[Line]:
 def _latest(model: Model, columns: int, rows: int) -> list[Line]:
     """The last events, and what `top` itself has to say."""
     state = model.state
-    lines = [fit([(f" {words.clock(at)} {text}", "held")], columns) for at, text in state.marks[-1:]]
+    lines = _mark(state, columns)
     lines += [fit([(" ", ""), *panes.event_spans(event)], columns) for event in reversed(state.events[-rows:])]
     return _filled(lines[:rows], columns, rows)
+
+
+def _mark(state: FleetState, columns: int) -> list[Line]:
+    """What `top` itself has to say."""
+    return [fit([(f" {words.clock(at)} {text}", "held")], columns) for at, text in state.marks[-1:]]
 
 
 def _tabs(view: View, columns: int, shown: int, line: int) -> Line:
@@ -298,7 +303,8 @@ def _need(view: View, pane: int) -> int:
 def _headed(view: View, pane: int, left: int, above: int, size: tuple[int, int]) -> list[Line]:
     """A pane with the titles of its columns."""
     columns, rows = size
-    lines = [*_task_lines(view.model, pane, columns), panes.head_of(pane, view.model, columns)][:rows]
+    marks = _mark(view.state, columns) if pane == LOG else []
+    lines = [*_task_lines(view.model, pane, columns), panes.head_of(pane, view.model, columns), *marks][:rows]
     return [*lines, *_pane(view, pane, left, above + len(lines), (columns, rows - len(lines)))]
 
 
