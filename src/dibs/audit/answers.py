@@ -127,6 +127,7 @@ class UndoneSubjectView(TypedDict):
     kind: str  # claim, undo, task or agent
     id: str
     agents: list[str]  # whose work it is
+    agents_name: list[str]  # what people call them
 
 
 class UndoAnswer(TypedDict):

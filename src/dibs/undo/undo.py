@@ -176,7 +176,10 @@ def _shown(session: Session, call: Call, planner: Planner, plan: Plan, others: l
     agents = {agent for found in built.values() for agent, _ in found} | set(plan.scope.agents)
     names = session.run(NAMES, call, {"agents": sorted(agents)})["names"]
     return {
-        "what": {"kind": plan.scope.kind, "id": plan.scope.id, "agents": plan.scope.agents},
+        "what": {
+            "kind": plan.scope.kind, "id": plan.scope.id, "agents": plan.scope.agents,
+            "agents_name": [names.get(agent, agent) for agent in plan.scope.agents],
+        },
         "others": others,
         "commits": plan.commits,
         "notes": plan.left,

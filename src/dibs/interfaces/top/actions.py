@@ -163,7 +163,7 @@ def _release(model: Model, path: str) -> Action | None:
     ends = f" and has {length(ms(left) - state.now)} left" if left else ""
     return Action(
         f"Release {path}, held by {who}?", operation="release", verb="Release", told=who, why=True,
-        intro=f"{who} holds it since {time_of_day(ms(found[0]['since']), seconds=False)}{ends}. It has not agreed.",
+        intro=f"{who} has held it since {time_of_day(ms(found[0]['since']), seconds=False)}{ends}. It has not agreed.",
         rows=[
             ("#", f"{who} loses it now and is notified, with the reason; a late write under token {token} is refused"),
             ("~", f"{_names(model, waits)} {'gets' if len(waits) == 1 else 'get'} it at once" if waits

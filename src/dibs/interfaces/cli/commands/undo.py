@@ -76,9 +76,10 @@ def _preview(words: Words, shown: UndoAnswer, *, code: int) -> int:
         sys.stdout.write(jsontext.encode({"ok": code == YES, **shown}) + "\n")
         return code
     what = shown["what"]
-    names = ", ".join(what["agents"])
+    names = ", ".join(what["agents_name"])
+    about = names if what["kind"] == "agent" else what["id"]
     lines: list[str | terminal.Table] = [
-        terminal.Line(f"{what['kind']} {what['id']}, {counted(len(shown['files']), 'file')} changed by {names}", "bold")
+        terminal.Line(f"{what['kind']} {about}, {counted(len(shown['files']), 'file')} changed by {names}", "bold")
     ]
     if shown["others"]:
         lines.append(f"(taken for the {what['kind']}; else: {', '.join(shown['others'])})")

@@ -125,7 +125,7 @@ def _rows(claim: ClaimView, result: StatusAnswer, waiting: list[tuple[WaiterView
     """One row for each resource of a claim, with who waits for it; a task's claim is shown as the task."""
     who = named(claim) + ("" if claim["mode"] == "write" else f" ({claim['mode']})")
     tasks = {f"task:{task['id']}": task for task in result["tasks"]}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for resource in claim["resources"]:
         mine = [waiter for waiter, wanted in waiting if wanted == resource]
         notes = [f"{named(waiter)} ({times.ago(waiter['since'])})" for waiter in mine[:MAX_WAITERS_SHOWN]]
