@@ -124,7 +124,9 @@ def show(name: str, *, as_json: bool = False) -> int:
         ]
         examples = [{"line": line, "help": text} for line, text in command.examples]
         return _print_json(**_described(name), options=options, examples=examples, refusals=list(command.refusals))
-    terminal.write(page(find(name), _width()))
+    from dibs.interfaces.cli.manual.topics import pointer
+
+    terminal.write([*page(find(name), _width()), *pointer(name)])
     return YES
 
 

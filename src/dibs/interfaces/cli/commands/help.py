@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dibs.errors import Invalid
 from dibs.interfaces.cli import help
 from dibs.interfaces.cli.command import Command, family_of, names
 from dibs.operations.core.declare import Field
@@ -13,7 +12,9 @@ if TYPE_CHECKING:
 
 FIELDS = (
     Field("all", "flag", "list every command, by group", default=False),
-    Field("command", "resources", "the command to explain", positional=True, default=(), metavar="COMMAND"),
+    Field(
+        "command", "resources", "the command or the topic to explain", positional=True, default=(), metavar="COMMAND"
+    ),
 )
 
 
@@ -27,15 +28,14 @@ def run(words: Words) -> int:
             return help.show(name, as_json=words.json)
     if family_of(given[0]) and len(given) == 1:
         return help.show_family(given[0], as_json=words.json)
-    from dibs.interfaces.cli import suggest
+    from dibs.interfaces.cli.manual import topics
 
-    suggest.no_command(given[0], given[1:])
-    raise Invalid(f"there is no command {' '.join(given)!r}; `dibs help --all` lists them", command=" ".join(given))
+    return topics.show(given, as_json=words.json)
 
 
 COMMAND = Command(
     "help",
-    "Explain dibs, or one command.",
+    "Explain dibs, a command, or a topic: `dibs help topics` lists the guides and the reference.",
     run=run,
     group="about",
     fields=FIELDS,
@@ -43,6 +43,8 @@ COMMAND = Command(
         ("dibs help", "the commands for every day"),
         ("dibs help --all", "every command, by group"),
         ("dibs help task add", "one command, with examples"),
+        ("dibs help topics", "the documents: guides, reference, troubleshooting"),
+        ("dibs help config", "every key of the config, with its default"),
     ),
-    json="commands[], or command, group, help, usage, options[], examples[], refusals[]",
+    json="commands[], or command, group, help, usage, options[], examples[], refusals[], topics[], topic, title, text",
 )
