@@ -47,7 +47,7 @@ EVERYDAY = (
     ("dibs log [PATH]", "what happened, and who did it"),
     ("dibs doctor", "prove that the guards work"),
 )
-MORE = "`dibs help COMMAND` explains one, `dibs help --all` lists all of them."
+MORE = "`dibs help COMMAND` explains one, `dibs help --all` lists all of them, `dibs help topics` the guides."
 WHAT = "dibs keeps coding agents that share a repository from overwriting each other's work."
 COMMON = (
     *[(f"--{field.name.replace('_', '-')} {field.metavar}", field.help) for field in declare.COMMON],
