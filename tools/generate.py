@@ -205,17 +205,17 @@ def page() -> str:
     """The text of docs/reference/commands.md: every command's help."""
     from dibs.interfaces.cli import command
     from dibs.interfaces.cli import help as helps
+    from dibs.interfaces.cli.audiences import HEADINGS
 
     parts = [
         "# Commands\n\nMade from the declarations by `make generate`; `dibs help COMMAND` prints the same.\n\n"
         "Every command takes these, before or after its name:\n\n| | |\n| --- | --- |\n"
         + "".join(f"| `{left}` | {text} |\n" for left, text in helps.COMMON)
-        + f"\n{helps.EXITS}.\n\n{helps.OK} Where there is no `error`, the answer itself says what is wrong: `lost` of "
-        "`boot`, `failed` of `run gates`, `check` and `doctor`, `findings` of `verify`, `notes` of `undo`.\n"
+        + f"\n{helps.EXITS}.\n\n{helps.OK} {helps.ANSWERS}\n"
     ]
-    left_out = {*helps.common_lines(PAGE_WIDTH), *helps.exit_lines(PAGE_WIDTH)}
-    for group, names in helps.grouped().items():
-        parts.append(f"\n## {helps.GROUPS[group]}\n")
+    left_out = set(helps.topic_lines(PAGE_WIDTH))
+    for heading, names in helps.grouped().items():
+        parts.append(f"\n## {HEADINGS[heading][1]}\n")
         for name in names:
             found = command.find(name)
             lines = [str(line) for line in helps.page(found, PAGE_WIDTH) if str(line) not in left_out]

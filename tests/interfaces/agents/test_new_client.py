@@ -110,6 +110,7 @@ def test_one_folder_and_the_index_that_is_made_are_all_that_changes(world: World
     assert "`workspace/known_clients.py`, `hook_dialects.py`" in said
 
 
+@pytest.mark.slow
 def test_it_is_found_guarded_proven_and_taken_out_again(world: World) -> None:
     before = everything(world.repo)
     assert world.dibs("init", "--dry-run")["clients"] == ["toy"], "by what lies in the repository"

@@ -154,7 +154,7 @@ def _live_overlaps_of(tx: Transaction, call: Call, terms: ClaimTerms, waiter: st
         overlaps = _overlaps_of(tx, call, terms, waiter, will_wait=will_wait)
         if not overlaps.ended and not overlaps.dead:
             break
-        endings.clear(tx, overlaps.ended, overlaps.dead, call.agent)
+        endings.clear(tx, call, overlaps.ended, overlaps.dead, call.agent)
         ended += len(overlaps.ended) + len(overlaps.dead)
         if overlaps.dead:
             from dibs.operations.agents import deaths

@@ -14,6 +14,7 @@ from dibs.errors import YES, Invalid
 from dibs.interfaces.cli import suggest, terminal
 from dibs.interfaces.cli.command import names
 from dibs.interfaces.cli.help import MAX_COLUMNS
+from dibs.interfaces.cli.help import TOPICS as COMMON
 from dibs.interfaces.cli.manual import pages
 
 TYPE_CHECKING = False
@@ -51,7 +52,7 @@ def files() -> dict[str, Traversable]:
 def topics() -> dict[str, str]:
     """Each topic as it is typed, and its path: the short name, unless a command or an earlier page has it."""
     found: dict[str, str] = {}
-    taken = {LIST, *[name.partition(" ")[0] for name in names()]}
+    taken = {LIST, *COMMON, *[name.partition(" ")[0] for name in names()]}
     for path in files():
         short = path.partition("/")[2]
         found[path if short in taken or short in found else short] = path
@@ -66,7 +67,8 @@ def titles() -> list[tuple[str, str, str]]:
 
 def completions() -> list[tuple[str, str]]:
     """The words that `dibs help` takes besides commands, with their meaning."""
-    return [(LIST, "list the documents"), *[(topic, title) for topic, _, title in titles()]]
+    common = [(word, "what all commands have in common") for word in COMMON]
+    return [(LIST, "list the documents"), *common, *[(topic, title) for topic, _, title in titles()]]
 
 
 def _title(text: str) -> str:
@@ -111,7 +113,8 @@ def _list(*, as_json: bool) -> int:
     for part, name in PARTS.items():
         rows = [[f"  {topic}".ljust(TOPIC_COLUMNS), title] for topic, its, title in found if its == part]
         lines += [terminal.Line(f"{name}:", "bold"), *pages.table([["", ""], *rows], _columns()), ""]
-    terminal.write([*lines, "`dibs help TOPIC` shows one."])
+    common = ", ".join(f"`dibs help {word}`" for word in COMMON)
+    terminal.write([*lines, "`dibs help TOPIC` shows one.", f"What all commands have in common: {common}."])
     return YES
 
 
