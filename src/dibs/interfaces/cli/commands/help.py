@@ -51,6 +51,6 @@ COMMAND = Command(
         ("dibs help topics", "the documents: guides, reference, troubleshooting"),
         ("dibs help config", "every key of the config, with its default"),
     ),
-    json="commands[], topics[], or of one: topic, title, text, command, group, for, help, usage, options[], examples[], "
+    json="commands[], topics[]; or topic, title, text; or command, group, for, help, usage, options[], examples[], "
     "refusals[]",
 )
