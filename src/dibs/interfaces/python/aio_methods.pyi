@@ -183,7 +183,7 @@ class AsyncMethods:
         """
 
     async def check(self, *, check: str | None = None, since: float | str | None = None) -> CheckAnswer:
-        """Audit the workspace: ten points of coordination, guards, rules, violations, deploys, the log.
+        """Audit the workspace in 22 checks: ten points of coordination, guards, rules, violations, deploys, the log.
 
         Answers: workspace, checks[], failed[], wrong[], unknown[], severity, risk, result.
         Raises: Invalid, Busy, Unavailable.
@@ -234,7 +234,7 @@ class AsyncMethods:
     async def doctor(self) -> DoctorAnswer:
         """Check that dibs works here: the workspace, its folder, the store and its record.
 
-        Answers: checks[], failed[]; sometimes guarded[], todo[].
+        Answers: checks[], failed[]; sometimes sections[], guarded[], todo[].
         Raises: Invalid, Busy, Unavailable.
         """
 
