@@ -29,9 +29,9 @@ _STYLES = {
     "SEEN": "dim", "STARTED": "dim", "WRITTEN": "dim", "AGE": "dim", "EVENT": "dim", "COMMAND": "cyan",
 }  # fmt: skip
 _ELASTIC = frozenset(
-    {"FILE", "FOR", "TITLE", "AFTER", "WHY", "TASKS", "OPERATION", "TALLY", "ON", "WHAT", "WAITING", "TYPE, CAN"}
+    {"RESOURCE", "FOR", "TITLE", "AFTER", "WHY", "TASKS", "OPERATION", "TALLY", "ON", "WHAT", "WAITING", "TYPE, CAN"}
 )
-_PATHS = frozenset({"FILE", "RESOURCE"})  # a single one is cut at its front
+_PATHS = frozenset({"RESOURCE"})  # a single one is cut at its front
 _STATES = {
     "alive": "green", "complete": "green", "ok": "green", "current": "green", "executing": "cyan", "active": "cyan",
     "gone": "red", "killed": "red", "failed": "red", "quarantined": "red", "old": "yellow", "silent": "yellow",

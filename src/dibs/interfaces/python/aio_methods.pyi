@@ -418,7 +418,7 @@ class AsyncMethods:
         limit: int | None = None,
         after: str | None = None,
     ) -> RestoreAnswer:
-        """Restore a file that was overwritten while another agent held it; without a path, list what is kept.
+        """Restore a file that was overwritten while another agent held it; without a file, list what is kept.
 
         Answers: ; sometimes kept[], restored, id, undo, token, more, cursor.
         Raises: Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.

@@ -197,9 +197,9 @@ COMMAND = Command(
     ),
     notes=(
         (
-            "FAIL is what is broken: an error of the set-up, a guard or the log, a HIGH finding of the audit, an alert of "
-            "a loss. WARN waits for you, note is advice. Exit code 0: nothing is broken; 1: something is. Of a long log "
-            "only the end is checked; `dibs verify` checks all of it."
+            "FAIL is what is broken: an error of the set-up, a guard or the log, a HIGH finding of the audit, an alert "
+            "of a loss. WARN waits for you, note is advice. Exit code 0: nothing is broken; 1: something is. Of a long "
+            "log only the end is checked; `dibs verify` checks all of it."
         ),
     ),
 )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 RANK: dict[str, int] = {"error": 0, "warning": 1, "advice": 2, "ok": 3}
 GUARDS = frozenset({"guard", "trust", "permissions"})  # second words of checks: `claude guard`
 RECORD = "record"  # the check of the log
+STORE = "store"  # alerts of this kind: what is wrong with it now, the set-up says
 INTERNAL = frozenset({"gate", "pages", "space"})  # of no interest while they are well; `--json` has them
 # What ends the command in a remedy that says more.
 ENDS = (", then ", ", or ", "; ", ", in this folder", " makes ", " has the reasons")
@@ -128,10 +129,11 @@ def _add_alerts(section: DoctorSectionView, alerts: list[AlertView]) -> None:
             continue
         kinds.setdefault((alert["kind"], alert["severity"]), []).append(alert)
     for (kind, how), several in kinds.items():
-        severity: CheckSeverity = "error" if how == "error" and kind in GRAVE else "warning"
+        severity: CheckSeverity = "error" if how == "error" and kind in GRAVE - {STORE} else "warning"
         first, more = several[0], len(several) - 1
         message = first["text"].rstrip(".") + (f"; and {counted(more, 'more alert')} of this kind" if more else "")
-        command = f"dibs alerts --kind {kind}" if more else copyable(first["remedy"]) or f"dibs alerts --kind {kind}"
+        remedy = copyable(first["remedy"]) if not more else ""
+        command = remedy if remedy not in {"", "dibs doctor"} else f"dibs alerts --kind {kind}"
         section["findings"].append(_finding(kind, severity, message, command, first["remedy"] if not more else ""))
 
 

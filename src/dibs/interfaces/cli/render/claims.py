@@ -93,7 +93,7 @@ def status(result: StatusAnswer, about: Surroundings) -> Items:
     rows = [
         _row(claim, result, [waiter for waiter in waiting if places[id(waiter)] is claim]) for claim in result["claims"]
     ]
-    items.append(terminal.Table(("FILE", "HELD BY", "LEFT", "FOR", "WAITING"), rows) if rows else "nothing is held")
+    items.append(terminal.Table(("RESOURCE", "HELD BY", "LEFT", "FOR", "WAITING"), rows) if rows else "nothing is held")
     alone = [waiter for waiter in waiting if places[id(waiter)] is None]
     for waiter in alone:
         items.append(f"{named(waiter)} waits for {', '.join(waiter['resources'])} ({times.ago(waiter['since'])})")
