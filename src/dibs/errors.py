@@ -635,7 +635,7 @@ def say_blocked(fields: dict[str, Any]) -> str:
     if fields.get("more"):
         lines.append(f"and {fields['more']} more")
     held = [blocker["resource"] for blocker in blockers]
-    wanted = fields.get("wanted") or held[:1] or ["RES"]
+    wanted = fields.get("wanted") or held[:1] or ["RESOURCE"]
     who = "; ".join(lines)
     if held and wanted[0] not in held:  # a folder or a pattern that the file is in, or the other way round
         who = f"{wanted[0]} is not free: {who}"

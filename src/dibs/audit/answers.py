@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 CheckSeverity = Literal["error", "warning", "advice"]  # of `doctor`
+DoctorSection = Literal["set-up", "guards", "audit", "log", "alerts"]
 FindingSeverity = Literal["low", "medium", "high"]  # of `check`
 CheckStatus = Literal["ok", "fail", "warn", "n/a", "unknown"]
 Access = Literal["read", "write", "read+write", "refused"]
@@ -184,12 +185,34 @@ class ExplainAnswer(TypedDict):
 
 
 class CheckView(TypedDict):
-    """One check of `doctor`."""
+    """One check of `doctor`; `command` fixes it, where one command does."""
 
     check: str
     ok: bool
     severity: CheckSeverity
     message: str
+    command: NotRequired[str]
+
+
+class DoctorFindingView(TypedDict):
+    """What `doctor` found: `also` are other checks with the same remedy, `command` can be copied ("": none does it)."""
+
+    check: str
+    severity: CheckSeverity
+    message: str
+    also: list[str]
+    command: str
+    todo: str  # the same for people, where no command does it
+
+
+class DoctorSectionView(TypedDict):
+    """A section of `doctor`: the worst severity in it ("ok": none), what it found, the worst first, and what passed."""
+
+    section: DoctorSection
+    status: CheckSeverity | Literal["ok"]
+    findings: list[DoctorFindingView]
+    passed: list[str]
+    absent: list[str]  # what does not apply here
 
 
 class AuditFindingView(TypedDict):
@@ -366,9 +389,10 @@ class StatsAnswer(_From):
 
 
 class DoctorAnswer(TypedDict):
-    """Of `doctor`; the command adds the checks on the guards, the guarded clients, and what is left to do."""
+    """Of `doctor`; the command adds checks on the guards, the sections, the guarded clients, and what is left to do."""
 
     checks: list[CheckView]
     failed: list[str]  # only errors
+    sections: NotRequired[list[DoctorSectionView]]
     guarded: NotRequired[list[str]]
     todo: NotRequired[list[str]]

@@ -144,9 +144,9 @@ def _write(path: str, content: bytes, *, is_link: bool) -> None:
 RESTORE = Operation(
     "restore",
     _restore,
-    "Restore a file that was overwritten while another agent held it; without a path, list what is kept.",
+    "Restore a file that was overwritten while another agent held it; without a file, list what is kept.",
     fields=(
-        Field("what", "text", "the path, or the id from the list", positional=True, default="", metavar="PATH|ID"),
+        Field("what", "text", "the file, or the id from the list", positional=True, default="", metavar="FILE|ID"),
         Field("list", "flag", "only list the contents that are kept, the newest first", default=False),
         *PAGED,
     ),

@@ -62,8 +62,9 @@ def guards(look: Evidence) -> Line:
         return Line(WARN if look.is_fleet else ABSENT, text, remedy="dibs doctor")
     checks = proof["checks"]
     wrong = [one for one in checks if not one["ok"]]
+    severity: FindingSeverity = HIGH if look.fleet else LOW  # what no agent works under loses nothing
     found = [
-        Finding(f"{one['check']}: {one['message']}", HIGH, code=one["check"].replace(" ", "-"), remedy="dibs doctor")
+        Finding(f"{one['check']}: {one['message']}", severity, code=slug(one["check"]), remedy="dibs doctor")
         for one in wrong if one["severity"] == "error"
     ]  # fmt: skip
     clients = list(dict.fromkeys(one["check"].partition(" ")[0] for one in checks if one["check"].endswith(" guard")))

@@ -191,7 +191,7 @@ class Methods:
         """
 
     def check(self, *, check: str | None = None, since: float | str | None = None) -> CheckAnswer:
-        """Audit the workspace: ten points of coordination, guards, rules, violations, deploys, the log.
+        """Audit the workspace in 22 checks: ten points of coordination, guards, rules, violations, deploys, the log.
 
         Answers: workspace, checks[], failed[], wrong[], unknown[], severity, risk, result.
         Raises: Invalid, Busy, Unavailable.
@@ -249,7 +249,7 @@ class Methods:
     def doctor(self) -> DoctorAnswer:
         """Check that dibs works here: the workspace, its folder, the store and its record.
 
-        Answers: checks[], failed[]; sometimes guarded[], todo[].
+        Answers: checks[], failed[]; sometimes sections[], guarded[], todo[].
         Raises: Invalid, Busy, Unavailable.
         """
 
@@ -434,7 +434,7 @@ class Methods:
         limit: int | None = None,
         after: str | None = None,
     ) -> RestoreAnswer:
-        """Restore a file that was overwritten while another agent held it; without a path, list what is kept.
+        """Restore a file that was overwritten while another agent held it; without a file, list what is kept.
 
         Answers: ; sometimes kept[], restored, id, undo, token, more, cursor.
         Raises: Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.

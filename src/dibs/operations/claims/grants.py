@@ -508,7 +508,7 @@ CLAIM = Operation(
     "Claim resources, all of them or none.",
     group="claims",
     fields=(
-        Field("resources", "resources", _RESOURCES, positional=True, required=True, metavar="RES"),
+        Field("resources", "resources", _RESOURCES, positional=True, required=True, metavar="RESOURCE"),
         Field(
             "mode",
             "choice",

@@ -349,7 +349,7 @@ OPERATIONS = (
                 "only these (default: all your claims)",
                 positional=True,
                 default=(),
-                metavar="RES",
+                metavar="RESOURCE",
             ),
         ),
         errors=(Fenced, NotFound, Killed),
@@ -363,7 +363,7 @@ OPERATIONS = (
         "Release claims, or hand them over to another agent.",
         group="claims",
         fields=(
-            Field("resources", "resources", "what to release", positional=True, default=(), metavar="RES"),
+            Field("resources", "resources", "what to release", positional=True, default=(), metavar="RESOURCE"),
             Field("all", "flag", "everything you hold", default=False),
             Field("commit", "commit", "the commit of this repository that has your work", default="", metavar="SHA"),
             Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),

@@ -15,7 +15,7 @@ KEYS = {
     "ClaimAnswer": "claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note",
     "ConfirmAnswer": "holder, token, expires_at; sometimes holder_name",
     "DiffAnswer": "agent, name, files[]",
-    "DoctorAnswer": "checks[], failed[]; sometimes guarded[], todo[]",
+    "DoctorAnswer": "checks[], failed[]; sometimes sections[], guarded[], todo[]",
     "EmitAnswer": "event",
     "ExplainAnswer": "what, others[], steps[], now[], earlier, unread, missing[], more, cursor",
     "InboxAnswer": "messages[], more, cursor",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FIELDS = (
     Field("what", "text", "the claim, task, agent or earlier undo", positional=True, required=True, metavar="WHAT"),
-    Field("path", "resources", "only these files, folders or globs", positional=True, default=(), metavar="PATH"),
+    Field("path", "resources", "only these files, folders or globs", positional=True, default=(), metavar="RESOURCE"),
     Field("since", "text", "only what was changed in the last 10m, 2h …", default="", metavar="D"),
     Field("theirs", "flag", "keep what others built on it: merge, and mark conflicts", default=False),
     Field("dry_run", "flag", "only show what would be done", default=False),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ERROR: Severity = "error"
 WARNING: Severity = "warning"
 ADVICE: Severity = "advice"
+SHOWN = 3  # names in a message; its command has all
 MISSING_RUN = "{path} is missing; `dibs init` makes it (a hook finds dibs on the PATH meanwhile)"
 
 
@@ -63,8 +64,11 @@ def proofs(session: Session) -> Iterator[CheckView]:
     yield from _git_hooks(session)
 
 
-def _check(name: str, ok: bool, message: str, severity: Severity = ERROR) -> CheckView:
-    return {"check": name, "ok": ok, "message": message, "severity": severity}
+def _check(name: str, ok: bool, message: str, severity: Severity = ERROR, command: str = "") -> CheckView:
+    found: CheckView = {"check": name, "ok": ok, "message": message, "severity": severity}
+    if command:
+        found["command"] = command
+    return found
 
 
 def _launcher(session: Session) -> CheckView:
@@ -217,7 +221,7 @@ def _proof(client: str, tree: str, scratch: str) -> CheckView:
         what = f"{tree}/{agents.of(client).settings_file}"
         state = "has no hooks of dibs" if os.path.exists(what) else "is not there"
         message = f"{client} is not guarded in {tree}: {what} {state}. Commit it, and merge it into the branch there"
-        return _check(name, False, message)
+        return _check(name, False, message, command=f"git -C {quoted(tree)} merge {quoted(_branch(tree))}")
     event = agents.of(client).event_of(BEFORE)
     command = commands.get(event)
     if not command:
@@ -238,6 +242,14 @@ def _commands(client: str, tree: str) -> dict[str, str] | None:
     except (OSError, ValueError, DibsError):
         found = {}
     return found or agents.of(client).plugin_commands() or None
+
+
+def _branch(tree: str) -> str:
+    """The branch of the main working tree, which has what `init` wrote; a commit if it is on none."""
+    main = git.ask(tree, "worktree", "list", "--porcelain").out.decode("utf-8", "surrogateescape").split("\n\n")[0]
+    lines = main.split("\n")
+    branch = next((line for line in lines if line.startswith("branch ")), "").removeprefix("branch refs/heads/")
+    return branch or next((line[5:] for line in lines if line.startswith("HEAD ")), "HEAD")
 
 
 def has_hooks(client: str, tree: str) -> bool:
@@ -288,8 +300,20 @@ def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) 
     hidden = [name for name in missing if name in ignored]
     more = f"; git ignores {', '.join(hidden)}" if hidden else ""
     where = "the linked worktrees and every new one" if linked else "a new worktree"
-    message = f"not committed: {' '.join(map(quoted, missing))}{more}; {where} would not have it, and may be unguarded"
-    yield _check("committed", False, message, WARNING)
+    named = f"{', '.join(missing[:SHOWN])}{f' and {len(missing) - SHOWN} more' if missing[SHOWN:] else ''}"
+    message = f"not committed: {named}{more}; {where} would not have it, and may be unguarded"
+    yield _check("committed", False, message, WARNING, _commit(session, base, missing, forced=bool(hidden)))
+
+
+def _commit(session: Session, base: str, missing: list[str], *, forced: bool) -> str:
+    """One line that commits these files, and nothing that is staged besides."""
+    inside = [name for name in missing if name.startswith(".dibs/")]
+    folder = [".dibs"] if inside[1:] and not forced else inside  # its .gitignore keeps what is this machine's out
+    names = " ".join(quoted(name) for name in [*folder, *(name for name in missing if name not in inside)])
+    staged = git.ask(base, "diff", "--cached", "--name-only", "-z").out.decode("utf-8", "surrogateescape").split("\0")
+    only = f" -- {names}" if set(staged) - {"", *missing} else ""
+    there = "" if os.path.realpath(session.cwd) == os.path.realpath(base) else f"cd {quoted(base)} && "
+    return f"{there}git add{' -f' if forced else ''} {names} && git commit -m 'Guard this repository with dibs'{only}"
 
 
 # --- git
