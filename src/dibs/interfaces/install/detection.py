@@ -38,10 +38,18 @@ def named(text: str) -> list[str]:
     meant = {_plain(alias): client.name for client in agents.every() for alias in (client.name, *client.aliases)}
     wrong = [word for word in words if _plain(word) not in meant]
     if wrong or not words:
-        known = ", ".join(NAMES)
-        raise Invalid(f"clients: {known}, all or none, not {', '.join(wrong) or 'nothing'}", field="clients")
+        raise Invalid(_unknown(wrong, meant), field="clients")
     chosen = {meant[_plain(word)] for word in words}
     return [client for client in NAMES if client in chosen]
+
+
+def _unknown(wrong: list[str], meant: dict[str, str]) -> str:
+    """What is wrong with `--clients`, and what was probably meant."""
+    from dibs.interfaces.cli import suggest
+
+    near = [meant.get(suggest.closest(_plain(word), list(meant)), "") for word in wrong]
+    hint = f"; did you mean {', '.join(dict.fromkeys(near))}?" if near and all(near) else ""
+    return f"clients: {', '.join(NAMES)}, all or none, not {', '.join(wrong) or 'nothing'}{hint}"
 
 
 def _plain(name: str) -> str:

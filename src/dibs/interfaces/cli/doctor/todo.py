@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 # Where a message names one of these, that is what to do.
 WAYS = (
     ("`dibs doctor --recover`", "put the database back if you can; else run `dibs doctor --recover`"),
+    ("`dibs init --local`", "run `dibs init --local`"),
     ("`dibs init --clients", f"run `dibs init --clients …` with the clients you use ({', '.join(NAMES)})"),
     ("`dibs init`", "run `dibs init`"),
 )
@@ -50,6 +51,8 @@ def _order(check: CheckView) -> str:
     client, _, what = name.partition(" ")
     if what == "trust" and client in NAMES and check["severity"] == "warning":
         return agents.of(client).trust_order or f"{name}: {message}"
+    if what == "guard" and ": run `dibs init" in message:
+        return message.partition(": ")[2]
     if name == "committed" and message.startswith("not committed: "):
         names = message.removeprefix("not committed: ").partition(";")[0]
         return f"commit what `dibs init` wrote: `git add {names} && git commit -m 'Guard this repository with dibs'`"
