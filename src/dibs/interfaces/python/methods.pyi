@@ -79,6 +79,7 @@ _Kind: TypeAlias = Literal[
     "deadlock",
     "expired",
     "dead",
+    "asks",
     "silent",
     "violation",
     "bypass",

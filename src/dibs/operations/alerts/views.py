@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.errors import quoted
+from dibs.operations.agents import names
 from dibs.operations.alerts import kinds
 from dibs.operations.alerts.records import CLEARED, ERROR, INFO, OPEN, WARNING, get_alerts
 from dibs.operations.core.call import iso
@@ -97,13 +98,19 @@ def grouped(tx: Transaction, alerts: Iterable[Alert[Facts]]) -> list[AlertGroup]
             "needs_you": RANK[worst["severity"]] > RANK[INFO], "text": f"{worst['text']}{more}",
             "remedy": worst["remedy"] if count == 1 else f"dibs alerts --kind {kind}",
             "dismiss": f"dibs alerts ack {worst['alert']}" if count == 1 else f"dibs alerts ack --kind {kind}",
-            "agents": list(dict.fromkeys(alert["agent"] for alert in same if alert["agent"]))[:MAX_GROUP_AGENTS],
+            "agents": _names(tx, same),
             "ids": [alert["alert"] for alert in same], "since": iso(tx, min(alert["since"] for alert in same)),
         }  # fmt: skip
         typed: AlertGroup = group
         groups.append(typed)
     groups.sort(key=lambda group: -RANK[group["severity"]])
     return groups
+
+
+def _names(tx: Transaction, alerts: list[Alert[Facts]]) -> list[str]:
+    agents = list(dict.fromkeys(alert["agent"] for alert in alerts if alert["agent"]))[:MAX_GROUP_AGENTS]
+    known = names.names_of(tx, agents)
+    return [known.get(agent, agent) for agent in agents]
 
 
 def concerning(tx: Transaction, agent: str, limit: int) -> list[AlertShort]:

@@ -6,6 +6,7 @@ from dibs.audit import check
 from dibs.errors import counted, named, quoted
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.render import continued, times
+from dibs.interfaces.cli.render.claims import STYLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,13 @@ def _prune(result: PruneAnswer) -> Items:
 
 def _alerts(result: AlertsAnswer) -> Items:
     lines: Lines = []
-    for alert in result["alerts"]:
+    many = {group["kind"]: group for group in result["groups"] if group["count"] > 1}
+    kind = ""
+    for alert in sorted(result["alerts"], key=lambda one: one["state"] == "cleared"):
+        if alert["kind"] in many and alert["kind"] != kind:
+            group = many[alert["kind"]]
+            lines.append(f"{counted(group['count'], 'alert')} ({alert['kind']}); dismiss all: {group['dismiss']}")
+        kind = alert["kind"]
         lines += _alert(alert)
     if not lines:
         lines.append("no alerts")
@@ -50,7 +57,7 @@ def _alerts(result: AlertsAnswer) -> Items:
 
 def _alert(alert: AlertView) -> Lines:
     """One alert: what it is, then what shows it and what to do."""
-    style = "dim" if alert["state"] != "open" else "red" if alert["severity"] == "error" else "yellow"
+    style = "dim" if alert["state"] != "open" else STYLES[alert["severity"]]
     head = f"{alert['id']}  {alert['severity']}  {alert['kind']}  {times.ago(alert['since'])}  {alert['text']}"
     shown = ", ".join(f"#{seq}" for seq in alert.get("evidence", ()))
     more = [f"events {shown}" if shown else ""]
