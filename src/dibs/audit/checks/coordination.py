@@ -200,7 +200,7 @@ def alerting(look: Evidence) -> Line:
         text = f"{counted(failed, 'alert')} could not be delivered"
         found.append(Finding(text, MEDIUM, code="undelivered", remedy="dibs alerts --json has the reasons"))
     known = ("hold", "wait", "deadlock", "expired", "dead", "asks", "silent", "violation", "bypass", "removed",
-             "deploy_stale", "deploy_unverified", "poison", "breaker", "store", "rules")  # fmt: skip # with lines of their own
+             "deploy_stale", "deploy_unverified", "poison", "breaker", "store", "rules")  # fmt: skip # have own lines
     others = {alert["kind"] for alert in look.facts["alerts"]} - set(known)
     found += look.alerts(*others)
     lasting = looker is not None and looker["lasting"]

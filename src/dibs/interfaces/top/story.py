@@ -213,7 +213,7 @@ def _alert(model: Model, story: Story) -> list[Row]:
     state, alert = model.state, _alert_of(model, story.id)
     if alert is None:
         return [fact("State", "cleared: its cause is gone", tone="ok")]
-    tone = "bad" if alert["severity"] == "error" else "wait"
+    tone = {"error": "bad", "warning": "wait"}.get(alert["severity"], "dim")
     text = wrapped(plain(alert["text"]), TEXT, MOST_LISTED)
     rows = [fact("State", f"{alert['severity']}, {alert['state']}", tone=tone)]
     rows += [fact("What" if place == 0 else "", f"{'' if place == 0 else ' ' * (LABEL + 1)}{line}")

@@ -34,10 +34,7 @@ def _alerts(tx: Transaction, call: Call, request: AlertsRequest) -> AlertsAnswer
     if records.CLEARED in wanted:
         sections.append((paging.KEYS, records.CLEARED_KEYS, fitting))
     page = paging.read(tx, sections, paging.check_limit(request["limit"]), request["after"])
-    worst: dict[str, int] = {}
-    for alert in page.records:
-        worst[alert["kind"]] = max(worst.get(alert["kind"], 0), views.RANK[alert["severity"]])
-    page.records.sort(key=lambda alert: _order(alert, worst[alert["kind"]]))
+    page.records.sort(key=_order)
     return {
         "alerts": [views.shown(tx, alert) for alert in page.records],
         "groups": views.grouped(tx, page.records),
@@ -48,11 +45,9 @@ def _alerts(tx: Transaction, call: Call, request: AlertsRequest) -> AlertsAnswer
     }
 
 
-def _order(alert: Alert[Facts], worst: int) -> tuple[bool, int, str, bool, int]:
-    """Live ones first, by the worst of their kind, those of one kind together; cleared ones by their time."""
-    if alert["state"] == records.CLEARED:
-        return True, 0, "", False, alert["raised"]
-    return False, -worst, alert["kind"], alert["state"] != records.OPEN, alert["raised"]
+def _order(alert: Alert[Facts]) -> tuple[bool, int, bool, int]:
+    over = alert["state"] == records.CLEARED
+    return over, -views.RANK[alert["severity"]] if not over else 0, alert["state"] != records.OPEN, alert["raised"]
 
 
 def _ack(tx: Transaction, call: Call, request: AlertsAckRequest) -> AlertAckAnswer:

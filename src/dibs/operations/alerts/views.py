@@ -96,8 +96,8 @@ def grouped(tx: Transaction, alerts: Iterable[Alert[Facts]]) -> list[AlertGroup]
         group: Json = {
             "kind": kind, "label": kinds.TABLE[kind].label, "severity": worst["severity"], "count": count,
             "needs_you": RANK[worst["severity"]] > RANK[INFO], "text": f"{worst['text']}{more}",
-            "remedy": worst["remedy"] if count == 1 else f"dibs alerts --kind {kind}",
-            "dismiss": f"dibs alerts ack {worst['alert']}" if count == 1 else f"dibs alerts ack --kind {kind}",
+            "remedy": worst["remedy"] if count == 1 else f"dibs alerts --kind {quoted(kind)}",
+            "dismiss": f"dibs alerts ack {quoted(worst['alert']) if count == 1 else f'--kind {quoted(kind)}'}",
             "agents": _names(tx, same),
             "ids": [alert["alert"] for alert in same], "since": iso(tx, min(alert["since"] for alert in same)),
         }  # fmt: skip

@@ -114,7 +114,8 @@ def _row(claim: ClaimView, result: StatusAnswer, waiting: list[WaiterView]) -> t
         what, why = f"task {task['id']}", why or task["title"]
         notes += [f"{task['progress']} %"] if task.get("progress") else []
     why = why or _doing(claim, result)
-    return what, who, times.left(claim["expires_at"]), why, ", ".join(notes)
+    left = "while it runs" if claim["left"].startswith("kept") else times.left(claim["expires_at"])
+    return what, who, left, why, ", ".join(notes)
 
 
 def _doing(claim: ClaimView, result: StatusAnswer) -> str:
@@ -170,7 +171,8 @@ def _needing(agents: Sequence[AgentView]) -> Lines:
 def _hints(result: StatusAnswer, refused: dict[tuple[str, str], int]) -> Items:
     """What a person may want to act on."""
     groups = result["alert_groups"]
-    hints: Lines = [*_needing(result["agents"]), *map(_group, groups)]
+    told = {name for group in groups if group["kind"] in {"asks", "silent"} for name in group["agents"]}
+    hints: Lines = [*_needing([one for one in result["agents"] if named(one) not in told]), *map(_group, groups)]
     acknowledged = result["alert_count"] - sum(group["count"] for group in groups)
     if acknowledged:
         hints.append(f"{counted(acknowledged, 'alert')} acknowledged: `dibs alerts`")

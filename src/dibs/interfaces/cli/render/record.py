@@ -39,14 +39,13 @@ def _prune(result: PruneAnswer) -> Items:
 
 def _alerts(result: AlertsAnswer) -> Items:
     lines: Lines = []
-    many = {group["kind"]: group for group in result["groups"] if group["count"] > 1}
-    kind = ""
-    for alert in sorted(result["alerts"], key=lambda one: one["state"] == "cleared"):
-        if alert["kind"] in many and alert["kind"] != kind:
-            group = many[alert["kind"]]
-            lines.append(f"{counted(group['count'], 'alert')} ({alert['kind']}); dismiss all: {group['dismiss']}")
-        kind = alert["kind"]
-        lines += _alert(alert)
+    grouped = {identifier for group in result["groups"] for identifier in group["ids"]}
+    for group in result["groups"]:
+        if group["count"] > 1:
+            head = f"{group['label']} x{group['count']}; dismiss all: {group['dismiss']}"
+            lines.append(terminal.Line(head, STYLES[group["severity"]]))
+        lines += [line for alert in result["alerts"] if alert["id"] in group["ids"] for line in _alert(alert)]
+    lines += [line for alert in result["alerts"] if alert["id"] not in grouped for line in _alert(alert)]
     if not lines:
         lines.append("no alerts")
     if result["not_kept"]:
