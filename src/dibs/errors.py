@@ -599,9 +599,10 @@ def say_who(blocker: Mapping[str, Any]) -> str:
     if blocker.get("waiting"):
         return f"{who} waits for {what} and came first"
     how = "" if blocker.get("mode") in {"write", None} else f" ({blocker['mode']} claim)"
-    left = f" ({blocker['left']})" if blocker.get("left") else ""
+    facts = [text for text in (blocker.get("left"), blocker.get("now")) if text]
+    left = f" ({'; '.join(facts)})" if facts else ""
     task = blocker.get("title") or (f"task {blocker['task']}" if blocker.get("task") else "")
-    doing = one_line(blocker.get("reason") or task)
+    doing = one_line(blocker.get("reason") or task or blocker.get("doing") or "")
     return f"{who} holds {what}{how}{left}" + (f', at work on "{doing}"' if doing else "")
 
 

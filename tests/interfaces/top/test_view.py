@@ -208,10 +208,11 @@ def test_a_lost_connection_stops_the_clocks_and_says_how_old_all_is(busy: Look) 
 def test_many_alerts_leave_room_and_can_be_gone_through(look: Look, ada: Any) -> None:
     ada.claim("src/a.py")
     look.again()
+    kinds: Any = list(words.ALERTS)
     look.state.alerts = [
-        {"id": f"a{n}", "kind": "hold", "severity": "warning", "state": "open", "subject": "s", "agent": "ada",
-         "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"],
-         "raised_at": "", "repeats": 0, "commits": []}
+        {"id": f"a{n}", "kind": kinds[n % len(kinds)], "severity": "warning", "state": "open", "subject": "s",
+         "agent": "ada", "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z",
+         "resources": ["src/a.py"], "raised_at": "", "repeats": 0, "commits": []}
         for n in range(40)
     ]  # fmt: skip
     look.state.version += 1
@@ -220,6 +221,25 @@ def test_many_alerts_leave_room_and_can_be_gone_through(look: Look, ada: Any) ->
     assert "and 33 more: ! goes there" in shown
     look.press("exclamation_mark", "G")
     assert "number 39" in look.shown()
+
+
+def test_four_alerts_of_a_kind_are_one_row_and_what_needs_nobody_is_not_counted(look: Look, ada: Any) -> None:
+    ada.claim("src/a.py")
+    look.again()
+    look.state.alerts = [
+        {"id": f"a{n}", "kind": kind, "severity": severity, "state": "open", "subject": "s", "agent": "ada",
+         "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"],
+         "raised_at": "", "repeats": 0, "commits": []}
+        for n, (kind, severity) in enumerate([("wait", "warning")] * 9 + [("expired", "info")])
+    ]  # type: ignore[misc] # fmt: skip
+    look.state.version += 1
+    shown = look.shown()
+    assert " 1 NEEDS YOU  long wait " in shown
+    assert "!1 Long wait x9" in shown
+    look.state.alerts = look.state.alerts[-1:]
+    look.state.version += 1
+    assert "ALL WELL" in look.shown()
+    assert "!1 Expired" in look.shown()
 
 
 def test_an_alert_of_each_kind_is_shown_with_its_word_and_what_to_do(look: Look, ada: Any) -> None:

@@ -7,7 +7,7 @@ class costs as much as loading ten functions. `Client` is in its install.py. Not
 
 from __future__ import annotations
 
-from dibs.interfaces.agents import BEFORE, BOOT, END, dialect
+from dibs.interfaces.agents import BEFORE, BOOT, END, NOTE, dialect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ if TYPE_CHECKING:
 # the rest is for an overloaded machine.
 HOOK_TIMEOUT_S = 20
 END_TIMEOUT_S = 1  # Codex gives a session's end one second; Claude Code gives all hooks together 1.5
+NOTE_TIMEOUT_S = 5  # that an agent waits for a person is told in passing: it holds up no question
 COMMANDS = ("dibs", ".dibs/dibs")  # the commands that models run; the second if the first is not on the PATH
 MADE = "# made by `dibs init`"  # the first words of a file that is only ours
 
@@ -259,5 +260,5 @@ class Client:
         """The usual form of a handler in its settings."""
         from dibs.interfaces.install.hook_command import command
 
-        seconds = END_TIMEOUT_S if self.hook.EVENTS[event] == END else HOOK_TIMEOUT_S
+        seconds = {END: END_TIMEOUT_S, NOTE: NOTE_TIMEOUT_S}.get(self.hook.EVENTS[event], HOOK_TIMEOUT_S)
         return {"type": "command", "command": command(self, event), "timeout": timeout or seconds}

@@ -8,6 +8,7 @@ import { Agent, Button, Icon, Up } from "./parts.js";
 export const ALERTS = {
   violation: ["Violation", "viol"],
   deadlock: ["Deadlock", "cycle"],
+  asks: ["Waits for you", "msg"],
   silent: ["Silent", "silent"],
   dead: ["Dead", "dead"],
   hold: ["Long hold", "held"],

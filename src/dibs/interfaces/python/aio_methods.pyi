@@ -80,6 +80,7 @@ _Kind: TypeAlias = Literal[
     "deadlock",
     "expired",
     "dead",
+    "asks",
     "silent",
     "violation",
     "bypass",

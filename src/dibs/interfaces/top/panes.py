@@ -34,8 +34,10 @@ SORTS: dict[int, tuple[str, ...]] = {
 }  # fmt: skip
 STATE, PERCENT, SINCE, BAR, LEFT = 15, 3, 6, 8, 6
 NAME_LEAST, NAME_MOST = 5, 16
-SHAPES = {"working": "*", "waiting": "~", "idle": "o", "silent": "?", "dead": "x", "killed": "x"}
-TONES = {"working": "ok", "waiting": "wait", "idle": "dim", "silent": "bad", "dead": "dead", "killed": "bad"}
+SHAPES = {"working": "*", "waiting": "~", "idle": "o", "silent": "?", "dead": "x", "killed": "x",
+          "asks you": "!", "stalled": "?"}  # fmt: skip
+TONES = {"working": "ok", "waiting": "wait", "idle": "dim", "silent": "bad", "dead": "dead", "killed": "bad",
+         "asks you": "bad", "stalled": "bad"}  # fmt: skip
 TASK_SHAPES = {"executing": "*", "ready": "o", "blocked": "~", "stopped": "!", "complete": "+", "cancelled": "x"}
 TASK_TONES = {"executing": "ok", "blocked": "wait", "stopped": "bad", "complete": "dim", "cancelled": "dim"}
 
@@ -94,7 +96,9 @@ def state_word(model: Model, agent: Agent) -> tuple[str, str]:
     shape, tone = SHAPES[shown], TONES[shown]
     if shown == "waiting":
         return f"{shape} waits {length(now - ms(model.wait_of[agent['agent']]['since']), fine=True)}", tone
-    if shown in {"silent", "dead", "idle"}:
+    if shown == "asks you":
+        return f"{shape} {shown} {length(now - ms(agent['waits']['since']))}", tone
+    if shown in {"silent", "dead", "idle", "stalled"}:
         return f"{shape} {shown} {length(now - ms(agent['last_seen']))}", tone
     if shown == "working" and model.hurt(agent["agent"]):
         return "! violated", "bad"
@@ -138,7 +142,7 @@ def _agent(model: Model, agent: Agent, name: int, columns: int) -> Line:
     percent = task.get("progress") if task else None
     return spaced(
         columns, (pad(plain(agent["name"]), name), "bold"), (pad(word, state_columns), tone),
-        (pad(plain(task["id"]) if task else "-", task_columns), "" if task else "dim"),
+        (pad(plain(task["id"] if task else agent.get("doing") or "-"), task_columns), "" if task else "dim"),
         (pad("" if percent is None else str(percent), PERCENT, right=True), ""), _holds(model, agent, holds_columns),
         (pad(length(model.state.now - _begun(model, agent)), SINCE, right=True), "dim"),
     )  # fmt: skip
@@ -409,7 +413,9 @@ def remedies(model: Model, alert: OpenAlert) -> list[tuple[str, str]]:
         found.append(("R restore", f"restore:{alert['subject']}"))
     elif kind == "deadlock":
         found.append(("enter resolve", "go:waits"))
-    elif kind in {"silent", "dead"} and known:
+    elif kind in {"asks", "silent"} and known and alert.get("resources"):
+        found.append(("r release", f"release:{alert['resources'][0]}"))
+    elif kind == "dead" and known:
         found.append(("x kill", f"kill:{agent}"))
     elif kind == "hold" and known:
         found.append(("r release", f"release:{(alert.get('resources') or [alert['subject']])[0]}"))
@@ -434,7 +440,7 @@ def _alerts(model: Model, _: str) -> list[Row]:
 
 def _alert(model: Model, alert: OpenAlert, number: int, columns: int) -> Line:
     word = str(ALERTS.get(alert["kind"], alert["kind"])) + (f" x{alert['times']}" if alert["times"] > 1 else "")
-    style = "bad" if alert["severity"] == "error" else "wait"
+    style = {"error": "bad", "warning": "wait"}.get(alert["severity"], "dim")
     name = model.state.name_of(alert["agent"])
     text = alert["text"] if not alert["agent"] or name in alert["text"] else f"{name}: {alert['text']}"
     if alert.get("cycle"):

@@ -235,7 +235,7 @@ def _alert(model: Model, story: Story) -> list[Row]:
     state, alert = model.state, _alert_of(model, story.id)
     if alert is None:
         return [fact("State", "cleared: its cause is gone", tone="ok")]
-    tone = "bad" if alert["severity"] == "error" else "wait"
+    tone = {"error": "bad", "warning": "wait"}.get(alert["severity"], "dim")
     rows = [fact("State", f"{alert['severity']}, {alert['state']}", tone=tone), *_long("What", alert["text"])]
     if alert.get("cycle"):
         rows += ways_out(model, alert)

@@ -84,6 +84,12 @@ TABLE = {
         severity="error; warning if it held nothing",
         end="it booted again, left, was killed or forgotten; or a day after the acknowledgement",
     ),
+    "asks": Kind(
+        "Waits for you", agent_causes.asks, agent_causes.asks_gone,
+        cause="an agent waits for a person (a permission, a question) and holds what others wait for",
+        severity="error",
+        end="it was answered, or nobody waits for it any more",
+    ),
     "silent": Kind(
         "Silent", agent_causes.silent, agent_causes.silent_gone,
         cause="an agent is alive, gave no sign for 10 minutes, and holds what others wait for",

@@ -28,6 +28,8 @@ class BlockerView(TypedDict):
     waiting: NotRequired[bool]  # it waits, too, and came first
     subagent: NotRequired[bool]  # of the agent that is refused
     dead: NotRequired[bool]  # its process is gone, and the claim is not tied to it
+    now: NotRequired[str]  # "idle for 25 min", "has waited for a person for 4 min", "stalled for 12 min"
+    doing: NotRequired[str]  # the first words of its last prompt
     task: NotRequired[str]
     title: NotRequired[str]  # the task's
     paths: NotRequired[list[str]]

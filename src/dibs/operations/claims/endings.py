@@ -83,7 +83,7 @@ def keepable(tx: Transaction, claim: Claim) -> bool:
 
 
 def kept(tx: Transaction, call: Call, claims: Iterable[Claim]) -> list[Claim]:
-    """The claims among these, past their deadline, that a process keeps; one that cannot be seen from here keeps none."""
+    """The claims among these, past their deadline, that a process keeps; not one that cannot be seen from here."""
     over = [claim for claim in claims if claim["until"] <= tx.now and keepable(tx, claim)]
     if not over:
         return []
@@ -237,9 +237,7 @@ def is_before(waiter: Want, request: Want, missing: Sequence[Resource]) -> bool:
     )
 
 
-def clear(
-    tx: Transaction, call: Call, over: Sequence[Claim | Waiter], dead: Sequence[Claim], asking: str = ""
-) -> None:
+def clear(tx: Transaction, call: Call, over: Sequence[Claim | Waiter], dead: Sequence[Claim], asking: str = "") -> None:
     """End expired records and the claims of dead processes; then their waiters are served first.
 
     `asking` is the agent that wants the resource now: its own request tells it the result.

@@ -371,13 +371,15 @@ def _touched_record(tx: Transaction, call: Call, agent: Agent | None) -> tuple[A
 
         return register(tx, call, call.client, call.kind), False
     every = min(SEEN_EVERY_MS, call.policy.shortest // 4)  # in time to renew a claim before it expires
-    if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
+    lately = tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None)
+    if lately and "waits" not in agent and "stalled" not in agent:
         return agent, False
     from dibs.operations.agents.records import put_agent
     from dibs.operations.agents.registration import set_process
 
     agent["seen"] = tx.now
-    agent.pop("ended", None)  # it connected again
+    for over in ("ended", "waits", "stalled"):  # it connected again; it acts
+        agent.pop(over, None)  # type: ignore[misc]
     if agent["process"] is None and call.client is not None:
         set_process(tx, agent, call.client, program=call.is_program(call.client), host=call.host)
     put_agent(tx, agent)

@@ -232,6 +232,11 @@ def _idle(tx: Transaction, call: Call, request: IdleRequest) -> IdleAnswer:
             endings.give_back(tx, claim, same, "unchanged")
             freed += same
     endings.serve(tx, freed)
+    from dibs.operations.agents import turns
+
+    agent = registered_agent(tx, call.agent)
+    turns.rest(tx, agent)
+    put_agent(tx, agent)
     return {"released": resources.shown(freed)}
 
 

@@ -141,8 +141,11 @@ def _sorted(tx: Transaction, call: Call, paths: Sequence[Resource], tree: str) -
     """Live write claims on these paths: other agents', and those of the caller's family."""
     others: list[Claim] = []
     own: list[Claim] = []
-    for record in _met(tx, paths, tree):
-        if record["until"] <= tx.now or record["mode"] != resources.WRITE:
+    met = [record for record in _met(tx, paths, tree) if record["mode"] == resources.WRITE]
+    for record in endings.kept(tx, call, met):
+        endings.renew(tx, record, why="alive")
+    for record in met:
+        if record["until"] <= tx.now:
             continue
         (own if related(record["agent"], call.agent) else others).append(record)
     return others, own

@@ -8,6 +8,7 @@ from dibs.interfaces.cli.render import AT_WORK, continued, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypedDict
 
     from dibs.interfaces.cli.render import Items, Lines
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
         store: str
         refused: dict[tuple[str, str], int]  # how often lately, by an agent's name and a resource
 
+    from dibs.operations.agents.answers import AgentView
+    from dibs.operations.alerts.answers import AlertGroup
     from dibs.operations.claims.answers import (
-        AlertShort,
         AskAnswer,
         ClaimAnswer,
         ClaimView,
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     )
 
 REFUSED_OFTEN = 3  # refusals of one agent on one resource that status points out
-MAX_ALERTS_SHOWN = 5  # that status names; `dibs alerts` has all
 MAX_WAITERS_SHOWN = 3  # in one row
 MAX_ROWS = 50  # of what is held; `--all` shows the rest
 
@@ -134,8 +135,15 @@ def _rows(claim: ClaimView, result: StatusAnswer, waiting: list[tuple[WaiterView
         if task is not None:
             what, why = f"task {task['id']}", why or task["title"]
             notes += [f"{task['progress']} %"] if task.get("progress") else []
-        rows.append((what, who, times.left(claim["expires_at"]), why, ", ".join(notes)))
+        why = why or _doing(claim, result)
+        left = "while it runs" if claim["left"].startswith("kept") else times.left(claim["expires_at"])
+        rows.append((what, who, left, why, ", ".join(notes)))
     return rows
+
+
+def _doing(claim: ClaimView, result: StatusAnswer) -> str:
+    """What the holder is doing, by its last prompt."""
+    return next((agent.get("doing", "") for agent in result["agents"] if agent["agent"] == claim["agent"]), "")
 
 
 def _waits_for(waiter: WaiterView, claims: list[ClaimView]) -> tuple[ClaimView, str] | None:
@@ -155,17 +163,47 @@ def _waits_for(waiter: WaiterView, claims: list[ClaimView]) -> tuple[ClaimView, 
     return None
 
 
-def _alert(alert: AlertShort) -> terminal.Line:
-    style = "red" if alert["severity"] == "error" else "yellow"
-    kind = "" if alert["text"].startswith(alert["kind"]) else f"{alert['kind']}: "  # "deadlock prevented: …" says it
-    return terminal.Line(f"! {kind}{alert['text']} (`{alert['remedy']}`)", style)
+STYLES = {"error": "red", "warning": "yellow", "info": "dim"}  # of an alert, by its severity
+
+
+def _group(group: AlertGroup) -> terminal.Line:
+    """The open alerts of one kind, in a line."""
+    word = group["label"].lower()
+    times = f" x{group['count']}" if group["count"] > 1 else ""
+    kind = "" if group["text"].startswith(word) and not times else f"{word}{times}: "  # "deadlock prevented: …" says it
+    todo = f"`{group['remedy']}`"
+    todo += f"; dismiss all: `{group['dismiss']}`" if group["count"] > 1 else ""
+    mark = "!" if group["needs_you"] else "·"
+    return terminal.Line(f"{mark} {kind}{group['text']} ({todo})", STYLES[group["severity"]])
+
+
+def _needing(agents: Sequence[AgentView]) -> Lines:
+    """The agents that wait for a person, and those that are stalled: what they hold up comes first."""
+    lines: Lines = []
+    for agent in sorted(agents, key=lambda one: (-len(one.get("holds_up", ())), -one.get("holds", 0))):
+        if "waits" in agent:
+            what = f" ({agent['waits']['what']})" if agent["waits"]["what"] else ""
+            state = f"has waited for a person for {times.ago(agent['waits']['since'])}{what}"
+        elif "stalled_since" in agent:
+            state = f"is stalled: no sign and no CPU time for {times.ago(agent['stalled_since'])}"
+        else:
+            continue
+        doing = f', at work on "{agent["doing"]}"' if agent.get("doing") else ""
+        held = f"; holds {counted(agent['holds'], 'claim')}" if agent.get("holds") else ""
+        wanting = agent.get("holds_up_name") or agent.get("holds_up", ())
+        behind = f"; holds up {', '.join(wanting[:MAX_WAITERS_SHOWN])}" if wanting else ""
+        lines.append(terminal.Line(f"! {named(agent)} {state}{doing}{held}{behind}", "yellow"))
+    return lines
 
 
 def _hints(result: StatusAnswer, refused: dict[tuple[str, str], int]) -> Items:
     """What a person may want to act on."""
-    hints: Lines = [_alert(alert) for alert in result["alerts"][:MAX_ALERTS_SHOWN] if alert["state"] == "open"]
-    if result["alert_count"] > len(hints):
-        hints.append(f"{counted(result['alert_count'], 'alert')} in all: `dibs alerts`")
+    groups = result["alert_groups"]
+    told = {name for group in groups if group["kind"] in {"asks", "silent"} for name in group["agents"]}
+    hints: Lines = [*_needing([one for one in result["agents"] if named(one) not in told]), *map(_group, groups)]
+    acknowledged = result["alert_count"] - sum(group["count"] for group in groups)
+    if acknowledged:
+        hints.append(f"{counted(acknowledged, 'alert')} acknowledged: `dibs alerts`")
     lost = result.get("undelivered", ())
     if lost:
         hints.append(
