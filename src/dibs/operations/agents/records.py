@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         files: NotRequired[dict[str, str]]  # shared texts that it was shown at boot: name → digest
         mourned: NotRequired[str]  # the process whose death was told
         ended: NotRequired[str]  # the process that ended in order
+        handed: NotRequired[str]  # the process whose work was handed over
         also: NotRequired[list[str]]  # other ids of the same agent
         same: NotRequired[str]  # this is such an id: the agent that it means
 

@@ -15,26 +15,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.operations.alerts.records import Alert, Facts, Finding
+    from dibs.operations.claims.answers import AlertAction
+    from dibs.stores.seam import Transaction
 
     Judge = Callable[
         ..., Finding[Facts] | None
     ]  # transaction, call and suspicion → what the alert says; None: no alert
     Gone = Callable[..., str]  # transaction, call and alert → why its cause is gone; "" while it stands
     Releasable = Callable[..., list[str]]  # alert and agent → what this agent can release to end it
+    Told = Callable[..., str]  # transaction and alert → its text now
+    Acts = Callable[..., list[AlertAction]]  # transaction and alert → what a person can do about it
 
 
 def _nothing(alert: Alert[Facts], agent: str) -> list[str]:
     return []
 
 
+def _as_raised(tx: Transaction, alert: Alert[Facts]) -> str:
+    return alert["text"]
+
+
+def _no_actions(tx: Transaction, alert: Alert[Facts]) -> list[AlertAction]:
+    return []
+
+
 class Kind:
     """A kind of alert. `observed`: something says for certain when its cause is gone."""
 
-    __slots__ = ("cause", "end", "gone", "judge", "label", "observed", "releasable", "severity")
+    __slots__ = ("actions", "cause", "end", "gone", "judge", "label", "observed", "releasable", "severity", "text")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a row of a table: each is given by its name
         self, label: str, judge: Judge, gone: Gone, releasable: Releasable = _nothing, *, cause: str, severity: str,
-        end: str, observed: bool = True,
+        end: str, observed: bool = True, text: Told = _as_raised, actions: Acts = _no_actions,
     ) -> None:  # fmt: skip
         self.label = label  # what people call it
         self.judge = judge
@@ -44,6 +56,7 @@ class Kind:
         self.severity = severity
         self.end = end  # it is cleared when …
         self.observed = observed
+        self.text, self.actions = text, actions
 
     def is_observed(self, alert: Alert[Facts]) -> bool:
         """Does something say when the cause of this alert is gone? If not, it ends a day after the acknowledgement."""
@@ -76,13 +89,17 @@ TABLE = {
         end="the holder has it again, settled the loss, or is gone",
     ),
     "dead": Kind(
-        "Dead", agent_causes.dead, agent_causes.dead_gone, observed=False,
+        "Dead", agent_causes.dead, agent_causes.dead_gone, observed=False, text=agent_causes.dead_text,
+        actions=agent_causes.dead_actions,
         cause="an agent's process exited without signing off, and it held something, or another agent "
         "coordinates it. The alert says what "
-        "was released, and what stays until its deadline because it was not tied to that process. A client that closed "
+        "was released, which task is back in the queue, what stays until its deadline because it was not tied to that "
+        "process, and how many files have uncommitted work of it; with what can be done: `dibs diff`, `dibs handover`, "
+        "`dibs undo`, `dibs alerts ack`. A client that closed "
         "its connection to `dibs mcp` in order is not reported",
         severity="error; warning if it held nothing",
-        end="it booted again, left, was killed or forgotten; or a day after the acknowledgement",
+        end="it booted again, left, was killed or forgotten, or its work was handed over; or a day after the "
+        "acknowledgement",
     ),
     "silent": Kind(
         "Silent", agent_causes.silent, agent_causes.silent_gone,

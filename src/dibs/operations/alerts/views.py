@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.alerts.answers import AlertDelivery, AlertView
     from dibs.operations.alerts.records import Alert, Delivery, Facts
-    from dibs.operations.claims.answers import AlertShort
+    from dibs.operations.claims.answers import AlertAction, AlertShort
     from dibs.stores.seam import Json, Transaction
 
 RANK = {WARNING: 0, ERROR: 1}
@@ -42,7 +42,7 @@ def shown(tx: Transaction, alert: Alert[Facts]) -> AlertView:
         "state": alert["state"],
         "subject": alert["subject"],
         "agent": alert["agent"],
-        "text": alert["text"],
+        "text": _text(tx, alert),
         "remedy": alert["remedy"],
         "resources": alert["resources"],
         "since": iso(tx, alert["since"]),
@@ -63,16 +63,26 @@ def shown(tx: Transaction, alert: Alert[Facts]) -> AlertView:
         view["cleared"] = {"at": iso(tx, alert["cleared"]["at"]), "why": alert["cleared"]["why"]}
     if alert["delivery"]:
         view["delivery"] = delivery_of(alert["delivery"])
+    view.update(_actions(tx, alert))
     typed: AlertView = view
     return typed
+
+
+def _text(tx: Transaction, alert: Alert[Facts]) -> str:
+    return kinds.TABLE[alert["kind"]].text(tx, alert) if alert["state"] != CLEARED else alert["text"]
+
+
+def _actions(tx: Transaction, alert: Alert[Facts]) -> dict[str, list[AlertAction]]:
+    found = kinds.TABLE[alert["kind"]].actions(tx, alert) if alert["state"] != CLEARED else []
+    return {"actions": found} if found else {}
 
 
 def short(tx: Transaction, alert: Alert[Facts]) -> AlertShort:
     """An alert in one line, as `status` and a briefing show it."""
     view: Json = {
         "id": alert["alert"], "kind": alert["kind"], "severity": alert["severity"], "state": alert["state"],
-        "subject": alert["subject"], "agent": alert["agent"], "text": alert["text"], "remedy": alert["remedy"],
-        "since": iso(tx, alert["since"]),
+        "subject": alert["subject"], "agent": alert["agent"], "text": _text(tx, alert), "remedy": alert["remedy"],
+        "since": iso(tx, alert["since"]), **_actions(tx, alert),
     }  # fmt: skip
     typed: AlertShort = view
     return typed

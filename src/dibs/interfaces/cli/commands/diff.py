@@ -36,7 +36,8 @@ def run(words: Words) -> int:
 
 def text(answer: DiffAnswer, top: str) -> list[str]:
     """The whole answer, a file after the other; those of another working tree below its name."""
-    name, lines, tree = quoted(answer["name"]), [], top
+    name, tree = quoted(answer["name"]), top
+    lines: list[str] = []
     for one in answer["files"]:
         if one["tree"] != tree:
             tree = one["tree"]
