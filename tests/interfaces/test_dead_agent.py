@@ -33,7 +33,7 @@ def typed(repo: Repository, *words: str, answer: str | None = None) -> str:
             os.write(ours, f"{answer}\n".encode())
         done = subprocess.run(
             [DIBS, *words], cwd=repo.folder, env={**repo.env, "NO_COLOR": "1", "COLUMNS": "300"}, check=False,
-            stdin=subprocess.DEVNULL if answer is None else theirs, stdout=subprocess.PIPE if answer is None else theirs,
+            stdin=theirs if answer else subprocess.DEVNULL, stdout=theirs if answer else subprocess.PIPE,
             stderr=subprocess.PIPE, timeout=PATIENCE,
         )  # fmt: skip
         text = (done.stdout or b"" if answer is None else os.read(ours, 1 << 16)) + done.stderr

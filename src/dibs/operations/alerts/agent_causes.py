@@ -94,7 +94,7 @@ def dead_actions(tx: Transaction, alert: Alert[DeadFacts]) -> list[AlertAction]:
         {"act": "diff", "label": "Show diff", "command": f"dibs diff {name}"},
         {"act": "handover", "label": "Hand to …", "command": f"dibs handover {name} --to NEXT"},
         {"act": "undo", "label": "Undo …", "command": f"dibs undo {name}"},
-        {"act": "dismiss", "label": "Dismiss", "command": f"dibs alerts ack {alert['alert']}"},
+        {"act": "dismiss", "label": "Dismiss", "command": f"dibs alerts ack {quoted(alert['alert'])}"},
     ]
 
 

@@ -31,22 +31,14 @@ def _nothing(alert: Alert[Facts], agent: str) -> list[str]:
     return []
 
 
-def _as_raised(tx: Transaction, alert: Alert[Facts]) -> str:
-    return alert["text"]
-
-
-def _no_actions(tx: Transaction, alert: Alert[Facts]) -> list[AlertAction]:
-    return []
-
-
 class Kind:
     """A kind of alert. `observed`: something says for certain when its cause is gone."""
 
-    __slots__ = ("actions", "cause", "end", "gone", "judge", "label", "observed", "releasable", "severity", "text")
+    __slots__ = ("cause", "end", "gone", "judge", "label", "observed", "releasable", "severity")
 
-    def __init__(  # noqa: PLR0913 - a row of a table: each is given by its name
+    def __init__(
         self, label: str, judge: Judge, gone: Gone, releasable: Releasable = _nothing, *, cause: str, severity: str,
-        end: str, observed: bool = True, text: Told = _as_raised, actions: Acts = _no_actions,
+        end: str, observed: bool = True,
     ) -> None:  # fmt: skip
         self.label = label  # what people call it
         self.judge = judge
@@ -56,7 +48,6 @@ class Kind:
         self.severity = severity
         self.end = end  # it is cleared when …
         self.observed = observed
-        self.text, self.actions = text, actions
 
     def is_observed(self, alert: Alert[Facts]) -> bool:
         """Does something say when the cause of this alert is gone? If not, it ends a day after the acknowledgement."""
@@ -89,8 +80,7 @@ TABLE = {
         end="the holder has it again, settled the loss, or is gone",
     ),
     "dead": Kind(
-        "Dead", agent_causes.dead, agent_causes.dead_gone, observed=False, text=agent_causes.dead_text,
-        actions=agent_causes.dead_actions,
+        "Dead", agent_causes.dead, agent_causes.dead_gone, observed=False,
         cause="an agent's process exited without signing off, and it held something, or another agent "
         "coordinates it. The alert says what "
         "was released, which task is back in the queue, what stays until its deadline because it was not tied to that "
@@ -164,3 +154,8 @@ TABLE = {
         end="it was told, or is gone",
     ),
 }  # fmt: skip
+
+# Kinds whose text has more to say at each look than when it was raised, and those about which a person can do several
+# things.
+TEXTS: dict[str, Told] = {"dead": agent_causes.dead_text}
+ACTIONS: dict[str, Acts] = {"dead": agent_causes.dead_actions}

@@ -69,12 +69,13 @@ def shown(tx: Transaction, alert: Alert[Facts]) -> AlertView:
 
 
 def _text(tx: Transaction, alert: Alert[Facts]) -> str:
-    return kinds.TABLE[alert["kind"]].text(tx, alert) if alert["state"] != CLEARED else alert["text"]
+    told = kinds.TEXTS.get(alert["kind"]) if alert["state"] != CLEARED else None
+    return alert["text"] if told is None else told(tx, alert)
 
 
 def _actions(tx: Transaction, alert: Alert[Facts]) -> dict[str, list[AlertAction]]:
-    found = kinds.TABLE[alert["kind"]].actions(tx, alert) if alert["state"] != CLEARED else []
-    return {"actions": found} if found else {}
+    actions = kinds.ACTIONS.get(alert["kind"]) if alert["state"] != CLEARED else None
+    return {} if actions is None else {"actions": actions(tx, alert)}
 
 
 def short(tx: Transaction, alert: Alert[Facts]) -> AlertShort:
