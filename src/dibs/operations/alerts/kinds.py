@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from dibs.operations.alerts.records import Alert, Facts, Finding
     from dibs.operations.claims.answers import AlertAction
-    from dibs.stores.seam import Transaction
 
     Judge = Callable[
         ..., Finding[Facts] | None
