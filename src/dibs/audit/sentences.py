@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         UndoRefused,
         UndoStarted,
     )
+    from dibs.operations.handovers.events import HandoverEnded, HandoverMade, HandoverOffered
     from dibs.operations.landing.events import RadarCleared, RadarFound
     from dibs.operations.messages.events import MessagePosted
     from dibs.operations.tasks.events import TaskAdded, TaskAssigned, TaskForgotten, TaskMoved
@@ -472,6 +473,26 @@ def _more(d: UndoStarted) -> str:
     return f" and {left} more" if left > 0 else ""
 
 
+def _handed(t: Teller, e: LogEvent, d: HandoverMade | HandoverOffered, _: Known | None) -> str:
+    tasks = [f"task {quotes.clean(task)}" for task in d["tasks"]]
+    claims = len(d["claims"]) - len(tasks)  # a task has one, too
+    more = [counted(claims, "claim")] if claims > 0 else []
+    more += [f"uncommitted work in {counted(d['files'], 'file')}"] if d["files"] else []
+    work = some([*tasks, *more])
+    note = f": {said(d['note'])}" if d.get("note") else ""
+    to = d.get("to")
+    if isinstance(to, str):
+        return f"{t.who(e['agent'])} handed the work of {t.who(e['subject'])} over to {t.who(to)} ({work}){note}."
+    return f"{t.who(e['agent'])} kept the work of {t.who(e['subject'])} for the next agent ({work}){note}."
+
+
+def _handover_ended(t: Teller, e: LogEvent, d: HandoverEnded, _: Known | None) -> str:
+    whose = f"the work of {t.who(e['subject'])}"
+    if d["why"] == "lapsed":
+        return f"No agent started in time to take over {whose}: it was released."
+    return f"Another hand-over of {whose} took the place of the first."
+
+
 # --- the rest, each a form with the agent and the subject
 
 
@@ -522,6 +543,7 @@ SENTENCES: dict[str, Sentence] = {
     "agent.forgotten": _form("dibs removed the record of {whom}, which is long gone."),
     "agent.same": _form("{who} goes by another id, too."), "agent.killed": _killed,
     "agent.revived": _form("{who} revived {whom}{because}."),
+    "handover.made": _handed, "handover.offered": _handed, "handover.ended": _handover_ended,
     "token.made": _form("{who} made credential {what}."), "token.revoked": _form("{who} revoked credential {what}."),
     "message.posted": _posted, "message.acknowledged": _form("{who} acknowledged message {what} from {sender}."),
     "message.expired": _form("Message {what} from {sender} expired before {who} acknowledged it."),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import dibs
-from dibs.interfaces.top import actions
+from dibs.interfaces.top import actions, panes
+from dibs.interfaces.top.model import Model
 from tests.interfaces.overwritten_file import BEFORE, overwritten
 from tests.interfaces.top.looking import Look, opened
 
@@ -354,3 +355,45 @@ def test_the_story_of_an_alert_has_its_evidence_and_remedy_and_what_is_done_ther
     ada.task_move(second["subject"], "planned")
     look.again()
     assert "cleared: its cause is gone" in look.shown(80, 40)
+
+
+# --- an agent's work
+
+
+def test_the_work_of_an_agent_is_shown_handed_over_and_undone_by_a_key_each(held: Look, ada: Any) -> None:
+    with opened(held.folder, "ben") as ben:
+        ben.claim("src/z.py")
+        held.again()
+        held.open("agent:ada")
+        held.press("d")
+        assert "Uncommitted work of ada: 0 files" in held.shown()
+        held.press("escape", "H")
+        shown = held.shown()
+        assert "Hand over the work of ada?" in shown
+        assert "1 claim: src/a.py, under new tokens" in shown
+        assert "ben" in shown
+        held.press("ctrl+u")
+        held.type("ben")
+        held.press("enter")
+        held.type("go on")
+        assert "$ dibs handover ada --to ben --note 'go on'" in held.shown()
+        held.press("enter", "enter")
+        (event,) = kinds(ada, "handover.made")
+        assert (event["subject"], event["data"]["to"], event["data"]["note"]) == ("ada", "ben", "go on")
+        assert "Handed the work of ada to ben" in held.shown()
+        held.press("u")
+        assert "nothing that agent ada changed is left" in held.shown()
+
+
+def test_a_dead_agent_is_not_killed_and_its_alert_offers_what_helps(held: Look, ada: Any) -> None:
+    acts = [{"act": act, "label": act, "command": "x"} for act in ("diff", "handover", "undo", "dismiss")]
+    alert: Any = {"kind": "dead", "agent": "ada", "subject": "ada", "actions": acts}
+    with held.state.mutex:
+        held.state.agents["ada"]["health"] = "dead"
+        held.state.version += 1
+    found = panes.remedies(Model(held.state), alert)
+    assert found == [("d diff", "diff:ada"), ("H hand over", "handover:ada"), ("u undo", "undo:ada")]
+    held.open("agent:ada")
+    held.press("x")
+    assert held.dialog is None
+    assert "ada is dead already: d shows its work" in held.shown()

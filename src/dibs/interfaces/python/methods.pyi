@@ -32,6 +32,7 @@ from dibs.operations.agents.answers import (
 from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer
 from dibs.operations.claims.answers import AskAnswer, ConfirmAnswer, ReleaseAnswer, RenewAnswer, StatusAnswer
 from dibs.operations.documents.answers import StateDeleteAnswer, StateGetAnswer, StateListAnswer, StateSetAnswer
+from dibs.operations.handovers.answers import HandoverAnswer
 from dibs.operations.landing.answers import LandAnswer, LandingCancelAnswer, LandingsAnswer, RadarAnswer
 from dibs.operations.messages.answers import (
     AckAnswer,
@@ -274,6 +275,22 @@ class Methods:
 
         Answers: what, others[], steps[], now[], earlier, unread, missing[], more, cursor.
         Raises: NotFound, Invalid, Busy, Unavailable.
+        """
+
+    def handover(
+        self,
+        agent: str,
+        *,
+        to: str,
+        note: str | None = None,
+        dry_run: bool | None = None,
+        request_id: str | None = None,
+    ) -> HandoverAnswer:
+        """Hand an agent's work over to another agent: claims, task, unfinished files and a briefing.
+
+        Answers: handover, agent, state, own, to, claims[], tasks[], files[], left[], waiting[]; sometimes name,
+        to_name, until.
+        Raises: NotFound, Invalid, Forbidden, Killed, Held, Deadlock, Quota, Busy, Unavailable, Fenced.
         """
 
     def inbox(

@@ -43,6 +43,7 @@ LOG_PAGE = 500
 NEEDS = {
     "kill": "kill", "killall": "kill", "revive": "revive", "release": "release", "requeue": "task move",
     "cancel": "task cancel", "message": "send", "ask": "ask", "ack": "alerts ack", "restore": "restore",
+    "diff": "diff", "handover": "handover", "undo": "restore",
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from textual.widgets import Static
 
 from dibs.interfaces.top import actions, words, worktrees
 from dibs.interfaces.top.action_thread import reason_of
-from dibs.interfaces.top.dialogs import Compose, Confirm, Field, Keys
+from dibs.interfaces.top.dialogs import Compose, Confirm, Field, Keys, Sheet
 from dibs.interfaces.top.keys import ACTIONS, CHORDS
 from dibs.interfaces.top.panes import AGENTS, ALERT, LOG
 from dibs.interfaces.top.picture import frame
@@ -417,8 +417,32 @@ class Top(App[None]):
             await self.push_screen(Compose(self._desk, self.tell, kind, subject, title))
         elif kind == "restore":
             self.run_worker(self._restore(subject))
+        elif kind in {"diff", "handover", "undo"}:
+            self.run_worker(self._agent_work(kind, subject))
+        elif kind == "kill" and self.view.model.shown.get(subject) == "dead":
+            self.tell(f"{self.state.name_of(subject)} is dead already: d shows its work, H hands it over, u undoes it")
         else:
             await self._confirm(kind, subject, None, "there is nothing to do any more: it changed meanwhile")
+
+    async def _agent_work(self, kind: str, agent: str) -> None:
+        """Look at an agent's work, hand it over, or undo it: what there is of it is read first."""
+        from dibs.interfaces.top import agent_work
+
+        name = self.state.name_of(agent)
+        screen: Sheet | None = None
+        if kind == "diff":
+            shown = await self.ask(lambda asker: agent_work.diff_of(asker, agent))
+            screen = agent_work.Diff(name, shown) if shown is not None else None
+        elif kind == "handover":
+            seen = await self.ask(lambda asker: agent_work.work_of(asker, agent))
+            model = self.view.model
+            screen = agent_work.HandOver(self._desk, self._confirmed, model, seen) if seen is not None else None
+        else:
+            plan = await self.ask(lambda asker: agent_work.undone(asker, agent, dry_run=True))
+            if plan is not None:
+                screen = agent_work.UndoWork(self._desk, self._confirmed, name, agent, plan)
+        if screen is not None:
+            await self.push_screen(screen)
 
     async def _restore(self, path: str) -> None:
         kept = await self.ask(actions.kept_contents)

@@ -35,6 +35,9 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str, dict[str, str]], ...]], ...] = (
         ("p", "requeue a stopped task", {"act('requeue')": "p"}),
         ("c", "cancel a task", {"act('cancel')": "c"}),
         ("R", "restore an overwritten file", {"act('restore')": "R"}),
+        ("d", "show its agent's uncommitted work", {"act('diff')": "d"}),
+        ("H", "hand its agent's work over", {"act('handover')": "H"}),
+        ("u", "undo its agent's work", {"act('undo')": "u"}),
     )),
     ("Anywhere", (
         ("/", "filter; in the log: words, agent:ada, kind:claim., about:src/db; enter searches all of it",

@@ -415,8 +415,10 @@ def remedies(model: Model, alert: OpenAlert) -> list[tuple[str, str]]:
         found.append(("enter resolve", "go:waits"))
     elif kind in {"asks", "silent"} and known and alert.get("resources"):
         found.append(("r release", f"release:{alert['resources'][0]}"))
-    elif kind == "dead" and known:
-        found.append(("x kill", f"kill:{agent}"))
+    elif kind == "dead":
+        keys = {"diff": "d diff", "handover": "H hand over", "undo": "u undo"}
+        offered = [one["act"] for one in alert.get("actions", ())]
+        found += [(keys[act], f"{act}:{agent}") for act in offered if act in keys]
     elif kind == "hold" and known:
         found.append(("r release", f"release:{(alert.get('resources') or [alert['subject']])[0]}"))
     elif kind == "poison":
@@ -446,8 +448,8 @@ def _alert(model: Model, alert: OpenAlert, number: int, columns: int) -> Line:
     if alert.get("cycle"):
         ring = [model.state.name_of(step["agent"]) for step in alert["cycle"]]
         text = f"{' > '.join([*ring, ring[0]])}, {name} was refused"
-    todo = next((text for text, _ in remedies(model, alert)), "a ack")
     wide = columns >= 120  # noqa: PLR2004 - where the wide layout begins, about
+    todo = "   ".join([text for text, _ in remedies(model, alert)][: None if wide else 1]) or "a ack"
     event = f"#{alert['evidence'][0]}  " if wide and alert.get("evidence") else ""
     end = f"{event}{length(model.state.now - ms(alert['since']))}  {todo}"
     if wide and todo != "a ack":

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.top.state import FleetState
     from dibs.operations.agents.answers import WhoamiAnswer
     from dibs.operations.alerts.answers import AlertsAnswer
+    from dibs.operations.core.call import Call
     from dibs.operations.landing.answers import LandingsAnswer, RadarAnswer
     from dibs.operations.runs.answers import RunProgress, RunView
 
@@ -66,7 +67,11 @@ class Asker:
         """One operation or query, as a door asks for it."""
         session, operation = self.session, catalogue.operation(name)
         values = read_fields.request(session, operation, fields or {}, typed=True)
-        return session.answer(operation, session.identify(self._agent, request=request), values)
+        return session.answer(operation, self.caller(request), values)
+
+    def caller(self, request: str = "") -> Call:
+        """Who asks."""
+        return self.session.identify(self._agent, request=request)
 
     def listing(self, topic: str) -> tuple[Mapping[str, object], bool]:
         """All entries of a topic up to a limit, in the first answer's place; and whether there are more."""
@@ -81,7 +86,7 @@ class Asker:
     def rights(self) -> tuple[WhoamiAnswer, dict[str, bool]]:
         """Who this is, and which operations may be called."""
         who: WhoamiAnswer = self.ask("whoami")
-        return who, rights.may(self.session.identify(self._agent), who["role"])
+        return who, rights.may(self.caller(), who["role"])
 
     def close(self) -> None:
         """Close the session's connections; the next question opens them again."""

@@ -239,6 +239,9 @@ SUBJECTS: dict[str, tuple[Callable[[View], str], str]] = {
     "ask": (View.held_path, "select a held path first"),
     "release": (lambda view: view.remedy("release") or view.held_path(), "select a held path first: 2 shows them"),
     "kill": (lambda view: view.remedy("kill") or view.agent(), "select an agent first"),
+    "diff": (View.agent, "select an agent first"),
+    "handover": (View.agent, "select an agent first"),
+    "undo": (View.agent, "select an agent first"),
     "revive": (View.killed, "select a killed agent first"),
     "requeue": (
         View.stopped_task, "select a task that failed, is quarantined or was cancelled: 4 shows them"

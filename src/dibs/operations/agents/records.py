@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         doing: NotRequired[str]  # the first words of its last prompt
         waits: NotRequired[PersonWait]
         stalled: NotRequired[int]  # ms: its turn is open, and there was no sign and no CPU time since then
+        handed: NotRequired[str]  # the process whose work was handed over
         also: NotRequired[list[str]]  # other ids of the same agent
         same: NotRequired[str]  # this is such an id: the agent that it means
 

@@ -30,6 +30,7 @@ class BootRequest(TypedDict):
     pid: Process | None
     client_type: str
     believed: Sequence[str]
+    tree: str
     also: str
     files: dict[str, str] | None
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.alerts.answers import AlertDelivery, AlertGroup, AlertView
     from dibs.operations.alerts.records import Alert, Delivery, Facts
-    from dibs.operations.claims.answers import AlertShort
+    from dibs.operations.claims.answers import AlertAction, AlertShort
     from dibs.stores.seam import Json, Transaction
 
 RANK = {INFO: 0, WARNING: 1, ERROR: 2}
@@ -47,7 +47,7 @@ def shown(tx: Transaction, alert: Alert[Facts]) -> AlertView:
         "state": alert["state"],
         "subject": alert["subject"],
         "agent": alert["agent"],
-        "text": alert["text"],
+        "text": _text(tx, alert),
         "remedy": _remedy(tx, alert),
         "resources": alert["resources"],
         "since": iso(tx, alert["since"]),
@@ -68,16 +68,27 @@ def shown(tx: Transaction, alert: Alert[Facts]) -> AlertView:
         view["cleared"] = {"at": iso(tx, alert["cleared"]["at"]), "why": alert["cleared"]["why"]}
     if alert["delivery"]:
         view["delivery"] = delivery_of(alert["delivery"])
+    view.update(_actions(tx, alert))
     typed: AlertView = view
     return typed
+
+
+def _text(tx: Transaction, alert: Alert[Facts]) -> str:
+    told = kinds.TEXTS.get(alert["kind"]) if alert["state"] != CLEARED else None
+    return alert["text"] if told is None else told(tx, alert)
+
+
+def _actions(tx: Transaction, alert: Alert[Facts]) -> dict[str, list[AlertAction]]:
+    actions = kinds.ACTIONS.get(alert["kind"]) if alert["state"] != CLEARED else None
+    return {} if actions is None else {"actions": actions(tx, alert)}
 
 
 def short(tx: Transaction, alert: Alert[Facts]) -> AlertShort:
     """An alert in one line, as `status` and a briefing show it."""
     view: Json = {
         "id": alert["alert"], "kind": alert["kind"], "severity": alert["severity"], "state": alert["state"],
-        "subject": alert["subject"], "agent": alert["agent"], "text": alert["text"], "remedy": _remedy(tx, alert),
-        "since": iso(tx, alert["since"]),
+        "subject": alert["subject"], "agent": alert["agent"], "text": _text(tx, alert), "remedy": _remedy(tx, alert),
+        "since": iso(tx, alert["since"]), **_actions(tx, alert),
     }  # fmt: skip
     typed: AlertShort = view
     return typed

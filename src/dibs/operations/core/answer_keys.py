@@ -18,6 +18,9 @@ KEYS = {
     "DoctorAnswer": "checks[], failed[]; sometimes sections[], guarded[], todo[]",
     "EmitAnswer": "event",
     "ExplainAnswer": "what, others[], steps[], now[], earlier, unread, missing[], more, cursor",
+    "HandoverAnswer": (
+        "handover, agent, state, own, to, claims[], tasks[], files[], left[], waiting[]; sometimes name, to_name, until"
+    ),
     "InboxAnswer": "messages[], more, cursor",
     "KillAnswer": "agents[], killed, voided[], count, running[]",
     "LandAnswer": "landing; sometimes place, repeated, lands",

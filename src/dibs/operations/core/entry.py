@@ -436,6 +436,16 @@ def _suspicions(tx: Transaction, call: Call) -> int:
     return watch.at_once(tx, call)
 
 
+def _started(tx: Transaction, call: Call, tree: str) -> list[str]:
+    from dibs.operations.handovers.records import get_offers
+
+    if call.is_person or "/" in call.agent or not get_offers(tx, 1):  # as a rule: then nothing more is loaded
+        return []
+    from dibs.operations.handovers import offers
+
+    return offers.take(tx, call, tree)
+
+
 def _change_accepted(tx: Transaction, call: Call, change: str) -> str:
     from dibs.operations.guards import changes
 
@@ -482,6 +492,7 @@ FOLLOW_UPS.task_claim_ended = _task_claim_ended
 FOLLOW_UPS.task_wait_ended = _task_wait_ended
 FOLLOW_UPS.sweep = _sweep
 FOLLOW_UPS.suspicions = _suspicions
+FOLLOW_UPS.started = _started
 FOLLOW_UPS.change_accepted = _change_accepted
 FOLLOW_UPS.job_steps = {
     "unblock": _unblock,

@@ -11,6 +11,7 @@ FILES = {
     "claim": "claims.grants",
     "confirm": "claims.tokens",
     "emit": "messages.subscriptions",
+    "handover": "handovers.handover",
     "inbox": "messages.mailbox",
     "kill": "agents.presence",
     "land": "landing.queue",
