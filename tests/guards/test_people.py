@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import dibs
 from dibs.ledger import compaction, ledger_files
 from dibs.ledger.working_tree import Tree
 
@@ -55,22 +54,6 @@ def test_a_person_whose_commit_is_refused_hears_what_a_person_can_do(repo: Repos
     assert order is not None, refused
     assert repo.terminal(*shlex.split(order[1]))["ok"]
     assert commit().returncode == 0
-
-
-def test_the_plan_of_an_undo_says_that_it_would_be_refused_and_what_a_person_can_do(
-    repo: Repository, ada: Agent
-) -> None:
-    ada.edit("a.py", "of ada\n")
-    (note,) = repo.terminal("undo", "ada", "--dry-run")["notes"]
-    assert "ada holds a.py: as long as it does, this is refused." in note
-    refused = repo.terminal("undo", "ada", "--yes")["error"]["message"]
-    with dibs.open(str(repo.folder)) as ws, pytest.raises(dibs.Held) as held:
-        ws.claim("a.py")
-    for said in (note, refused, str(held.value)):
-        assert "`dibs release a.py --force --why TEXT`" in said
-    assert repo.terminal("release", "a.py", "--force", "--why", "TEXT")["ok"]
-    assert repo.terminal("undo", "ada", "--dry-run")["notes"] == []
-    assert repo.terminal("undo", "ada", "--yes")["done"]
 
 
 @pytest.mark.parametrize("command", SWEEPS)

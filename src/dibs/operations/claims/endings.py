@@ -42,6 +42,7 @@ NARROW_KINDS = ("file", "name", "inode")  # little lies below these
 MAX_WAITERS_READ = 10_000  # in a workspace, when a directory becomes free: more than there ever are
 MAX_WAITERS_SERVED = 32  # per freed resource; the other waiters find out at their own next poll
 ENDS_WITH_COMMIT: Literal["commit"] = "commit"  # the `ends` of a claim that its file's commit releases
+FORCED = "forced"  # the `why` of the end of a claim that was taken away, and of a content kept then
 BY_HAND = "hand"  # the `by` of a claim that an agent asked for
 BY_TASK = "task"  # the `by` of a claim that belongs to a task: its end changes the task
 LOSS_LIFE_MS = 7 * 86_400_000  # an agent that did not boot within a week will not ask any more

@@ -11,7 +11,7 @@ In git's hooks only the parent's id is known, so the family counts as one here.
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Fenced, Forbidden, Held
+from dibs.errors import Conflict, Fenced, Forbidden, Held, accepting, restoring
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent
@@ -105,8 +105,8 @@ def _unsettled(tx: Transaction, call: Call, paths: Sequence[Resource], tree: str
         for name, ids in unsettled.items():
             return Conflict(
                 f"{name} was changed; {changes.actor_of(tx, ids[-1], call.agent)}, and it is not settled what it "
-                f"should contain. `dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; "
-                f"or `dibs ack {ids[-1]}` if it is right as it is.",
+                f"should contain. `{restoring(ids[-1])}` brings back what was there before; or read it and edit it; "
+                f"or `{accepting(ids[-1])}` if it is right as it is.",
                 path=name,
                 violations=ids,
             )
