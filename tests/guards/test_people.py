@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,25 +34,6 @@ def ada(repo: Repository) -> Agent:
     made = repo.agent("ada")
     made.boot()
     return made
-
-
-def test_a_person_whose_commit_is_refused_hears_what_a_person_can_do(repo: Repository, ada: Agent) -> None:
-    ada.edit("a.py", "of ada\n")
-    ada.stop()
-
-    def commit() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["git", "commit", "-qam", "what ada left"], cwd=repo.folder, env={**repo.env, "PATH": repo.path}, text=True,
-            capture_output=True, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    refused = commit()
-    assert refused.returncode == 1
-    assert "or end that agent's session" in refused.stderr
-    order = re.search(r"dibs (release a\.py --force --why TEXT)", refused.stderr)
-    assert order is not None, refused
-    assert repo.terminal(*shlex.split(order[1]))["ok"]
-    assert commit().returncode == 0
 
 
 @pytest.mark.parametrize("command", SWEEPS)

@@ -211,3 +211,101 @@ def test_a_holder_that_died_is_undone_as_if_it_held_nothing(repo: Repository, ad
     assert repo.terminal("undo", "ada", "--dry-run")["notes"] == []
     assert repo.terminal("undo", "ada", "--yes")["done"]
     assert repo.claims() == {}
+
+
+# --- commit
+
+
+def typed(repo: Repository, command: str, cwd: str = "") -> subprocess.CompletedProcess[str]:
+    """What a person types at a terminal."""
+    return subprocess.run(
+        ["sh", "-c", command], cwd=repo.folder / cwd, env={**repo.env, "PATH": repo.path}, text=True,
+        capture_output=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def test_a_person_commits_what_an_agent_at_rest_finished_and_the_agent_is_told(repo: Repository, ada: Agent) -> None:
+    ada.edit("a.py", "of ada\n")
+    ada.dibs("claim", "b.py", "--reason", "next")
+    ada.stop()
+    done = typed(repo, "git commit -qam 'what ada finished'")
+    assert done.returncode == 0, done
+    assert "ada had finished its turn: its claim on a.py ended with this commit" in done.stderr
+    assert repo.claims() == {"ada": ["b.py"]}
+    told = prompted(ada)
+    commit = repo.git("rev-parse", "HEAD")[:12]
+    assert f"committed a.py, which you held, in {commit}; your claim on it ended." in told
+    assert repo.events("commit.unverified", "commit.refused", "edit.violated", "edit.unattributed") == []
+    assert [one for one in repo.terminal("alerts")["alerts"] if one["kind"] == "bypass"] == []
+    assert repo.terminal("check", "--check", "bypasses")["checks"][0]["status"] == "ok"
+    ada.edit("a.py", "of ada, again\n")
+    assert repo.terminal("verify")["ok"]
+
+
+def test_while_a_turn_runs_a_person_is_refused_with_the_one_command_that_overrides(
+    repo: Repository, ada: Agent
+) -> None:
+    ada.edit("src/it's a.py", "of ada\n")
+    ada.stop()
+    prompted(ada)  # the next turn
+    repo.git("add", "-A")
+    refused = typed(repo, "git commit -qm 'a person'\\''s'", "src")
+    assert refused.returncode == 1
+    assert "Once the turn of ada has ended, this commit passes." in refused.stderr
+    assert "--no-verify" not in refused.stderr
+    assert "other work" not in refused.stderr
+    (order,) = [line.strip() for line in refused.stderr.splitlines() if line.startswith("  dibs release ")]
+    done = typed(repo, order, "src")
+    assert done.returncode == 0, (order, done)
+    assert repo.git("log", "-1", "--format=%s").strip() == "a person's"
+    assert "took src/it's a.py away from you: a person commits it" in prompted(ada)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "passes"),
+    [
+        ([{"id": "b1", "type": "shell", "status": "running"}], False),
+        ([{"id": "b1", "type": "shell", "status": "completed"}], True),
+        (["something new"], False),
+    ],
+)
+def test_an_agent_that_left_something_running_is_not_at_rest(
+    repo: Repository, ada: Agent, tasks: list[Any], passes: bool
+) -> None:
+    ada.edit("a.py", "of ada\n")
+    assert ada.hook("Stop", stop_hook_active=False, background_tasks=tasks).code == 0
+    assert (typed(repo, "git commit -qam x").returncode == 0) is passes
+
+
+def test_another_agent_does_not_commit_what_an_agent_at_rest_finished(repo: Repository, ada: Agent, eve: Agent) -> None:
+    ada.edit("a.py", "of ada\n")
+    ada.stop()
+    repo.git("add", "a.py")
+    token = repo.terminal("token", "new", "--person", "me")["token"]
+    done = eve.client.run(
+        "git", "commit", "-qm", "x", cwd=repo.folder, CLAUDE_CODE_SESSION_ID="eve", PATH=repo.path, DIBS_TOKEN=token
+    )
+    assert done.code == 1
+    assert "ada holds it" in done.err
+
+
+def test_what_a_commit_has_only_in_part_stays_claimed_and_the_agent_is_told(repo: Repository, ada: Agent) -> None:
+    ada.edit("a.py", "a first part\n")
+    repo.git("add", "a.py")
+    ada.edit("a.py", "a first part\nand a second\n")
+    ada.edit("b.py", "of ada\n")
+    ada.stop()
+    assert typed(repo, "git commit -qm part").returncode == 0
+    assert repo.claims() == {"ada": ["a.py", "b.py"]}
+    assert "your claim on it stays: read it again" in prompted(ada)
+
+
+def test_past_the_guard_a_person_takes_from_an_agent_at_rest_nothing_that_is_worth_an_alert(
+    repo: Repository, ada: Agent
+) -> None:
+    ada.edit("a.py", "of ada\n")
+    ada.stop()
+    assert typed(repo, "git commit -qam x --no-verify").returncode == 0
+    assert repo.claims() == {}
+    assert [event["data"]["holders"] for event in repo.events("commit.unverified")] in ([], [[]])
+    assert "past the guard" not in prompted(ada)

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         rules: NotRequired[str]  # the digest of the rules that it was shown last
         rules_at: NotRequired[int | str]  # the commit of that; before it is done, its placeholder
         files: NotRequired[dict[str, str]]  # shared texts that it was shown at boot: name → digest
+        rests: NotRequired[int]  # ms: its turn ended then and left nothing running; absent while it is at work
         mourned: NotRequired[str]  # the process whose death was told
         ended: NotRequired[str]  # the process that ended in order
         also: NotRequired[list[str]]  # other ids of the same agent

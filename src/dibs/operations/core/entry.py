@@ -371,7 +371,8 @@ def _touched_record(tx: Transaction, call: Call, agent: Agent | None) -> tuple[A
 
         return register(tx, call, call.client, call.kind), False
     every = min(SEEN_EVERY_MS, call.policy.shortest // 4)  # in time to renew a claim before it expires
-    if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
+    rested = agent.pop("rests", 0)  # it is at work again
+    if not rested and tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
         return agent, False
     from dibs.operations.agents.records import put_agent
     from dibs.operations.agents.registration import set_process

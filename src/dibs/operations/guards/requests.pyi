@@ -125,6 +125,7 @@ class IdleRequest(TypedDict):
     """The request of `idle`."""
 
     now: dict[str, str] | None
+    busy: bool
 
 class MergingRequest(TypedDict):
     """The request of `merging`."""
