@@ -125,6 +125,7 @@ class Fenced(DibsError):
     target: str
     commit: str
     result: str
+    person: bool  # a person is refused, who may take it away
 
     def say(self) -> str:
         what = self.fields.get("resource")
@@ -134,16 +135,20 @@ class Fenced(DibsError):
                 "this one is no longer current. Run `dibs boot` to take over, or stop."
             )
         holder, token = self.fields.get("holder"), self.fields.get("given")
+        person = bool(self.fields.get("person"))
         if self.fields.get("why") == NEVER_HELD:
             ways = f"`{_taking(what)} --wait 60s` waits for it, `{asking(what)}` asks for it"
+            ways += f", `{taking_away([what])}` takes it away" if person else ""
             return f"you do not hold {what}: {named(self.fields, 'holder')} does. {ways}."
         lost = f"token {token} for {what}" if token is not None else f"your claim on {what}"
         if self.fields.get("why") == NEWER:
             return f"{lost} is no longer live: you hold it under token {self.fields.get('token')} now."
         if holder and token is not None and token == self.fields.get("token"):
-            return f"{lost} is {named(self.fields, 'holder')}'s, not yours. Stop working on it."
+            stop = _to_take(what) if person else "Stop working on it"
+            return f"{lost} is {named(self.fields, 'holder')}'s, not yours. {stop}."
         if holder:
-            stop = "Nothing was taken away" if self.fields.get("why") == NOT_TAKEN else "Stop working on it"
+            stop = _to_take(what) if person else "Stop working on it"
+            stop = "Nothing was taken away" if self.fields.get("why") == NOT_TAKEN else stop
             return f"{lost} is no longer live: {named(self.fields, 'holder')} holds it now. {stop}."
         return f"{lost} is no longer live and nobody holds it now. Claim it again before you continue."
 
@@ -170,13 +175,18 @@ class Deadlock(DibsError):
     status = 409
 
     cycle: list[WaitingStep]
+    person: bool  # a person is refused, who may take it away
 
     def say(self) -> str:
         steps = [
             f"{named(step)} waits for {step['resource']} of {named(step, 'holder')}"
             for step in self.fields.get("cycle", ())
         ]
-        return "deadlock: " + "; ".join(steps) + ". Release something you hold, or pick other work."
+        way = "pick other work"
+        if self.fields.get("person"):
+            cycle = self.fields.get("cycle") or [{"resource": "RES"}]
+            way = f"take it away: `{taking_away([cycle[0]['resource']])}`"
+        return "deadlock: " + "; ".join(steps) + f". Release something you hold, or {way}."
 
 
 class Order(DibsError):
@@ -685,6 +695,10 @@ def say_blocked(fields: dict[str, Any]) -> str:
         return f"{who}. Wait: `{claim} --wait 60s`{ask}; or take it away: {force}."
     way = f"; or a person or an orchestrator frees it: {force}" if dead else ""
     return f"{who}. Wait: `{claim} --wait 60s`; or pick other work{ask}{way}."
+
+
+def _to_take(resource: str) -> str:
+    return f"To take it away: `{taking_away([resource])}`"
 
 
 def _taking(resource: str) -> str:

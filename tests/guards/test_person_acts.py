@@ -5,6 +5,7 @@ Each story is played as it happens: agents by the hooks of their client, the per
 
 from __future__ import annotations
 
+import re
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -309,3 +310,35 @@ def test_past_the_guard_a_person_takes_from_an_agent_at_rest_nothing_that_is_wor
     assert repo.claims() == {}
     assert [event["data"]["holders"] for event in repo.events("commit.unverified")] in ([], [[]])
     assert "past the guard" not in prompted(ada)
+
+
+# --- refusals
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("claim", "a.py"), ("release", "a.py"), ("renew", "a.py"), ("confirm", "a.py", "--token", "1"),
+        ("task", "claim", "t"),
+    ],
+)  # fmt: skip
+def test_what_a_refusal_advises_a_person_works_as_typed(repo: Repository, ada: Agent, words: tuple[str, ...]) -> None:
+    ada.edit("a.py", "of ada\n")
+    repo.terminal("task", "add", "something", "--id", "t")
+    ada.dibs("task", "claim", "t")
+    refused = repo.terminal(*words)["error"]["message"]
+    assert "other work" not in refused
+    assert "Stop working" not in refused
+    orders = [order for order in re.findall(r"`(dibs .+?)`", refused) if "--force" in order]
+    assert len(orders) == 1, refused
+    assert typed(repo, orders[0]).returncode == 0, orders
+    assert "took" in prompted(ada)
+
+
+def test_a_persons_stash_of_what_a_dead_agent_left_alarms_nobody(repo: Repository, ada: Agent, eve: Agent) -> None:
+    ada.edit("a.py", "of ada\n")
+    ada.client.kill()
+    repo.later()
+    repo.git("stash", "-u")
+    assert "a.py" not in prompted(eve)
+    assert [one["kind"] for one in repo.terminal("alerts")["alerts"] if one["kind"] == "violation"] == []

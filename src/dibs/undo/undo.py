@@ -78,14 +78,14 @@ class Undo:
             planner = undo_plan.Planner(session, scope, undo_plan.resources_of(session, paths), merge=theirs)
             plan = planner.made()
             at_work = self._at_work(worker, plan)
-            plan.left += _who_is_at_work(at_work)
             plan.left += [f"Undo {made['undo']} was interrupted and is not finished: {why}" for made, why in waiting]
             shown = _shown(session, call, planner, plan, others)
             shown["continued"], shown["holders"] = continued, at_work["holders"]
+            asked: UndoAnswer = {**shown, "notes": [*plan.left, *_who_is_at_work(at_work)]}
             if not plan.files:
                 raise NotFound(_nothing(plan, shown), what=what)
             if dry_run:
-                return shown
+                return asked
             for made, why in waiting:
                 if common := sorted({one.path for one in plan.files}.intersection(made["paths"])):
                     raise Conflict(f"undo {made['undo']} of {common[0]} was interrupted: {why}", path=common[0])
@@ -93,8 +93,8 @@ class Undo:
                 raise _built_on(plan.blocked, shown)
             if all(one.problem for one in plan.files):
                 raise NotFound(f"nothing of {scope.title()} can be undone: {plan.files[0].problem}", what=scope.id)
-            if self.agreed is not None and not self.agreed(shown):
-                return shown
+            if self.agreed is not None and not self.agreed(asked):
+                return asked
             return {**shown, **worker.begin(plan), "done": True}
         finally:
             lock.close()
@@ -215,7 +215,7 @@ def _action(one: FilePlan) -> str:
     if one.problem:
         return "none"
     if one.to == one.now:
-        return "unstage" if one.head == one.head_to else "commit"
+        return "commit" if one.head != one.head_to else "unstage" if one.staged is not None else "none"
     if one.to[0] == "-":
         return "remove"
     if one.now[0] == "-":
@@ -236,7 +236,7 @@ def _diff(planner: Planner, one: FilePlan) -> str:
             return f"binary: {one.now[0][:12]} becomes {one.to[0][:12]}"
         texts.append(found.decode("utf-8", "backslashreplace"))
     now, then = [text.splitlines() for text in texts]
-    lines = list(difflib.unified_diff(now, then, "now", "then", lineterm="", n=2))
+    lines = list(difflib.unified_diff(now, then, "now", "after the undo", lineterm="", n=2))
     if not lines and one.now[0] != one.to[0] and "-" not in {one.now[0], one.to[0]}:
         lines = [f"only line ends: {_line_ends(texts[0])} become {_line_ends(texts[1])}"]
     if one.now[1] != one.to[1] and "-" not in {one.now[0], one.to[0]}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.errors import NO, YES, counted, undoing
+from dibs.errors import NO, YES, counted, named, undoing
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.audit.answers import UndoAnswer, UndoneView
     from dibs.interfaces.cli.parse import Words
+    from dibs.operations.guards.answers import AtWorkView
 
 FIELDS = (
     Field("what", "text", "the claim, task, agent or earlier undo", positional=True, required=True, metavar="WHAT"),
@@ -48,8 +49,14 @@ def run(words: Words) -> int:
         sys.stdout.write(jsontext.encode({"ok": True, **found}) + "\n")
         return YES
     problems = [f"{terminal.clean(one['path'])}: {one['problem']}" for one in found["files"] if one["problem"]]
-    terminal.write([_result(found), *found["notes"], *problems])
+    terminal.write([_result(found), *map(_told, found["holders"]), *found["notes"], *problems])
     return YES
+
+
+def _told(holder: AtWorkView) -> str:
+    """What became of an agent that was at work on these files."""
+    files = ", ".join(map(terminal.clean, holder["files"]))
+    return f"{terminal.clean(named(holder))} {'lost' if holder['loses'] else 'still holds'} {files}, and was notified"
 
 
 def _tell(done: UndoneView) -> None:
