@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 from dibs.operations.messages.answers import _From
 
 if TYPE_CHECKING:
-    from dibs.operations.guards.answers import KeptView
+    from dibs.operations.guards.answers import AtWorkView, HolderView, KeptView
     from dibs.operations.oversight.answers import SettledView
 
 
@@ -66,6 +66,7 @@ class RestoreAnswer(TypedDict):
     id: NotRequired[str]
     undo: NotRequired[str | None]  # `restore` of this takes it back
     token: NotRequired[int]
+    holders: NotRequired[list[HolderView]]  # for which a person restored it; they keep it and were notified
 
 
 class BuiltOnView(TypedDict):
@@ -138,6 +139,7 @@ class UndoAnswer(TypedDict):
     others: list[str]  # what else the word could mean, as it has to be written then
     commits: list[str]  # that are reverted
     notes: list[str]  # what is not undone here
+    holders: list[AtWorkView]  # who is at work on these files, and what it loses
     files: list[UndoneFileView]
     continued: list[UndoneView]  # undos that were interrupted, and that this one finished
     done: bool

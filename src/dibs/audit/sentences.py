@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.audit.fold import is_lost
 from dibs.client import quotes
-from dibs.errors import counted, quoted
+from dibs.errors import counted, restoring, undoing
 from dibs.machine import relative_times
 from dibs.operations.guards.changes import who_did_it
 
@@ -144,7 +144,7 @@ class Teller:
         if not was:
             return " There was no file before."
         if identifier in self._restorable:
-            return f" `dibs restore {identifier}` brings back what was there."
+            return f" `{restoring(identifier)}` brings back what was there."
         return " What was there is no longer kept."
 
 
@@ -460,7 +460,7 @@ def _undo_finished(t: Teller, e: LogEvent, d: UndoFinished, _: Known | None) -> 
     commit = f", in commit {_short(d['commit'])}" if d.get("commit") else ""
     left = f" {counted(d['conflicts'], 'file')} with conflicts to settle." if d.get("conflicts") else ""
     text = f"{t.who(e['agent'])} undid what {t.all(d['of'])} changed in {counted(d['restored'], 'file')}{commit}.{left}"
-    return f"{text} `dibs undo {quotes.clean(quoted(e['subject']))}` takes that back."
+    return f"{text} `{quotes.clean(undoing(e['subject']))}` takes that back."
 
 
 def _undo_refused(t: Teller, e: LogEvent, d: UndoRefused, _: Known | None) -> str:

@@ -137,7 +137,7 @@ def sign_of_life(event: Event, place: Place) -> str:
 
 
 def stop(event: Event, place: Place) -> str:
-    """The agent's turn is over: unchanged files that it holds are released."""
+    """The agent's turn is over: unchanged files that it holds are released, and a person may commit the others."""
     from dibs.guards import audit
     from dibs.operations.guards.audits import IDLE, MINE
     from dibs.operations.guards.records import held_file
@@ -153,7 +153,7 @@ def stop(event: Event, place: Place) -> str:
         for text in texts:
             content = contents.read(f"{top}/{text}")[0]
             now[held_file(claim, text)] = "" if content == contents.MISSING else content
-    session.run(IDLE, call, {"now": now})
+    session.run(IDLE, call, {"now": now, "busy": event.background})
     return ""
 
 

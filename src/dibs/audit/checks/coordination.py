@@ -20,7 +20,7 @@ from dibs.audit.checks.findings import (  # fmt: skip
     at,
     few,
 )
-from dibs.errors import counted, quoted
+from dibs.errors import counted, quoted, settling
 from dibs.ledger.state import LIKELY
 from dibs.machine import durations, relative_times
 from dibs.operations.core.policy import DAY
@@ -74,7 +74,7 @@ def resources(look: Evidence) -> Line:
         if change["how"] == "unattributed" and change["grade"] != LIKELY:
             event = look.history.changes.get(change["id"])
             text = changed_under(look, change)
-            remedy = f"dibs restore {change['id']}" if change["kept"] else f"dibs ack {change['id']}"
+            remedy = settling(change["id"], is_kept=change["kept"])
             events = [event["seq"]] if event else []
             found.append(Finding(text, MEDIUM, events=events, code=f"change-{change['id']}", remedy=remedy))
     for event in look.history.doubts:

@@ -454,8 +454,8 @@ class Methods:
     ) -> RestoreAnswer:
         """Restore a file that was overwritten while another agent held it; without a file, list what is kept.
 
-        Answers: ; sometimes kept[], restored, id, undo, token, more, cursor.
-        Raises: Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
+        Answers: ; sometimes kept[], restored, id, undo, token, holders[], more, cursor.
+        Raises: Conflict, Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
 
     def revive(self, agent: str, *, request_id: str | None = None) -> ReviveAnswer:

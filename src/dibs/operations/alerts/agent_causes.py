@@ -5,7 +5,7 @@ claim_causes.py says what the functions are.
 
 from __future__ import annotations
 
-from dibs.errors import quoted
+from dibs.errors import quoted, taking_away
 from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts.audience import coordinators, few, name_of
 from dibs.operations.alerts.claim_causes import is_dead, present
@@ -56,8 +56,7 @@ def dead(tx: Transaction, call: Call, suspicion: Suspicion[DeathFacts]) -> Findi
     if kept:  # a claim that was made by hand, by no process of its own, ends by its deadline
         parts.append(f"It still holds {few(kept)} until the deadline: not tied to its process.")
     remedy = " && ".join(  # by their tokens: not from the next holder
-        f"dibs release {' '.join(map(quoted, names))} --force --why 'its agent is dead' --token {token}"
-        for token, names in facts.get("left", ())
+        taking_away(names, "its agent is dead", token) for token, names in facts.get("left", ())
     )
     return {
         "severity": ERROR if held or kept else WARNING, "text": " ".join(parts),
@@ -119,13 +118,13 @@ def silent(tx: Transaction, call: Call, suspicion: Suspicion[SilenceFacts]) -> F
     facts, agent = suspicion["facts"], suspicion["agent"]
     silence, limit = tx.now - suspicion["since"], call.policy.work["alerts"]["silent"]
     record = get_agent(tx, agent)
-    idle = record is not None and "rested" in record and record["rested"] >= record["seen"]
+    idle = record is not None and "rested" in record
     how = "is idle" if idle else "is stalled" if record is not None and "stalled" in record else "is alive"
     text = (
         f"{name_of(tx, agent)} (pid {facts['pid']}) {how} and gave no sign for more than {span(limit)}; it holds "
         f"{few(facts['resources'])}, which {few([name_of(tx, other) for other in facts['wanted_by']])} wants."
     )
-    remedy = f"dibs release {quoted(facts['resources'][0])} --force --why 'its agent is silent'"
+    remedy = taking_away(facts["resources"][:1], "its agent is silent")
     return {
         "severity": ERROR, "text": text, "remedy": remedy, "tell": [agent, *facts["wanted_by"]],
         "resources": facts["resources"], "expected": limit, "actual": silence, "facts": {"pid": facts["pid"]},

@@ -33,7 +33,7 @@ KEYS = {
     "RadarAnswer": "conflicts[], looked_at, looked, more, cursor; sometimes pairs, merged, seconds",
     "ReleaseAnswer": "released[]; sometimes count, to, to_name, claims[], holders[], kept[]",
     "RenewAnswer": "renewed[]",
-    "RestoreAnswer": "; sometimes kept[], restored, id, undo, token, more, cursor",
+    "RestoreAnswer": "; sometimes kept[], restored, id, undo, token, holders[], more, cursor",
     "ReviveAnswer": "agents[], revived",
     "RulesAnswer": "digest, acknowledged, current; sometimes text",
     "RunEndAnswer": "run, existing, cancelled[], released[]; sometimes count, gates[], failed, archive",

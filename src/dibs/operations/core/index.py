@@ -92,6 +92,7 @@ INTERNAL = {
     "alert-take": "operations.alerts.delivery",
     "archive drop": "operations.upkeep.log_retention",
     "archives": "operations.upkeep.log_retention",
+    "at-work": "operations.guards.person_acts",
     "audit": "operations.guards.audits",
     "batch add": "operations.tasks.batches",
     "batch outlook": "operations.tasks.batches",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import counted, named, quoted
+from dibs.errors import asking, counted, named, restoring, taking_away
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.render import AT_WORK, continued, times
 
@@ -66,9 +66,7 @@ def _release(result: ReleaseAnswer) -> Items:
             f"took {', '.join(holder['resources'])} away from {named(holder)} and notified it"
             for holder in result["holders"]
         ]
-        return lines + [
-            f"kept {content['path']} as it is: `dibs restore {content['id']}`" for content in result["kept"]
-        ]
+        return lines + [f"kept {content['path']} as it is: `{restoring(content['id'])}`" for content in result["kept"]]
     to = f" to {named(result, 'to')}" if result.get("to") else ""
     return [f"released {', '.join(result['released'])}{to}"]
 
@@ -212,9 +210,8 @@ def _hints(result: StatusAnswer, refused: dict[tuple[str, str], int]) -> Items:
     held = {text: claim for claim in result["claims"] for text in claim["resources"]}
     for (agent, resource), number in refused.items():
         if number >= REFUSED_OFTEN and resource in held and named(held[resource]) != agent:
-            name = quoted(resource)
-            text = f"! {agent} was refused {number} times on {resource}: `dibs ask {name} TEXT`"
-            hints.append(terminal.Line(f"{text}, or `dibs release {name} --force --why TEXT`", "yellow"))
+            text = f"! {agent} was refused {number} times on {resource}: `{asking(resource)}`"
+            hints.append(terminal.Line(f"{text}, or `{taking_away([resource])}`", "yellow"))
     old = [named(agent) for agent in result["agents"] if agent.get("rules") == "old" and agent["state"] in AT_WORK]
     if old:
         hints.append(f"on old rules until their next boot or prompt: {', '.join(old)}")
