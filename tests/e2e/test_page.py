@@ -181,7 +181,7 @@ def test_an_empty_workspace_says_what_to_do_and_fills_by_itself(chromium: Any, t
         window = Window(context.new_page(), server.about["url"])
         window.page.goto(sign_in.address(server.about["url"], server.about["token_file"]))
         window.see("No agents yet", "main")
-        window.see("Nobody here yet", "#verdict")
+        window.see("No agents yet", "#verdict")
         with dibs.open(str(tmp_path), agent="ada", timeout=10) as workspace:
             workspace.claim("src/a.py")
         window.see("a.py", ".held")
@@ -244,7 +244,7 @@ def test_a_deadlock_is_drawn_with_its_ways_out(opened: Opened, workspace: Any, t
                 workspace.claim("b.py", wait="5s")
             window.see("Deadlock", "#alerts")
             window.see("need", "#verdict .main")
-            window.go("#/graph")
+            window.go("#/waits")
             window.page.wait_for_function("() => document.querySelectorAll('.gp .eg.cy').length >= 1")
             window.see("Release…", ".gl")
             assert window.page.title().startswith("(")
@@ -422,7 +422,7 @@ def test_hostile_names_and_messages_are_text(opened: Opened, workspace: Any, tmp
     workspace.send("lead", HOSTILE)
     window.see("<img src=x", ".held")
     window.see("<img src=x", ".agents")
-    for view in ("timeline", "tasks", "graph", "log", "overview"):
+    for view in ("timeline", "tasks", "waits", "log", "overview"):
         window.go(f"#/{view}")
         window.page.wait_for_function(VIEW, arg=view)
     for what in ("task:t1", "agent:ada", f"file:src/{HOSTILE.replace('/', '_')}.py"):
@@ -480,7 +480,7 @@ def test_a_fleet_that_makes_a_hundred_events_a_second_is_followed_without_a_long
     opened: Opened, workspace: Any
 ) -> None:
     window = opened()
-    for view in ("overview", "timeline", "tasks", "graph", "log"):
+    for view in ("overview", "timeline", "tasks", "waits", "log"):
         before = seen(window)
         with work(window) as tasks:
             window.go(f"#/{view}")
@@ -534,7 +534,7 @@ def test_no_view_has_a_serious_barrier(opened: Opened, workspace: Any, tmp_path:
         subprocess.run([sys.executable, "-m", "dibs", "radar"], cwd=tmp_path, check=False, capture_output=True)
         workspace.land("ann")
         window.see("would conflict", "#coming")
-        for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "overview?open=agent:ada"):
+        for view in ("overview", "timeline", "tasks", "waits", "log", "worktrees", "health", "overview?open=agent:ada"):
             window.go(f"#/{view}")
             plain = view.partition("?")[0]
             window.page.wait_for_function(VIEW, arg=plain)
@@ -564,7 +564,7 @@ def test_keys_reach_every_view_the_rows_and_their_stories(opened: Opened, worksp
     window = opened()
     window.see("b.py", ".held")
     keys = window.page.keyboard
-    for key, view in (("t", "timeline"), ("b", "tasks"), ("w", "graph"), ("l", "log"), ("o", "overview")):
+    for key, view in (("t", "timeline"), ("k", "tasks"), ("w", "waits"), ("l", "log"), ("h", "health"), ("o", "overview")):
         window.press(key, view)
     keys.press("j")
     keys.press("Enter")
@@ -581,7 +581,7 @@ def test_keys_reach_every_view_the_rows_and_their_stories(opened: Opened, worksp
     window.see("Holder", "#drawer")
 
 
-def test_an_alert_has_its_story_and_the_key_acknowledges_the_one_that_is_meant(opened: Opened, workspace: Any) -> None:
+def test_an_alert_has_its_story_and_the_key_dismisses_the_one_that_is_meant(opened: Opened, workspace: Any) -> None:
     for task in ("older", "newer"):
         workspace.task_add("x", id=task, attempts=1)
         token = workspace.task_claim(task)["token"]
@@ -595,12 +595,12 @@ def test_an_alert_has_its_story_and_the_key_acknowledges_the_one_that_is_meant(o
     window.see("Evidence", "#drawer")
     window.page.keyboard.press("a")
     window.gone("task older failed", "#alerts")
-    window.see("1 alert acknowledged", "#foot")
-    window.see("Acknowledgedby", "#drawer dl")
+    window.see("1 alert dismissed", "#foot")
+    window.see("Dismissedby", "#drawer dl")
     window.page.keyboard.press("Escape")
     window.page.keyboard.press("a")
     window.gone("task newer failed", "#alerts")
-    window.page.click("#foot button:has-text('2 alerts acknowledged')")
+    window.page.click("#foot button:has-text('2 alerts dismissed')")
     window.see("task newer failed", "#drawer")
     assert {one["state"] for one in workspace.alerts()["alerts"]} == {"acknowledged"}
 
@@ -609,7 +609,7 @@ def test_worktrees_that_would_conflict_and_the_landing_queue_appear_and_a_branch
     opened: Opened, workspace: Any, tmp_path: Path
 ) -> None:
     window = opened()
-    window.press("m", "worktrees")
+    window.press("r", "worktrees")
     window.see("0 pairs", ".wtr")
     window.see("Nothing was queued yet", ".wtq")
     two_worktrees(tmp_path)
@@ -651,14 +651,14 @@ def two_worktrees(folder: Path) -> None:
     git("commit", "-q", "-a", "-m", "five", cwd=folder.parent / f"{folder.name}-ann")
 
 
-def test_oversight_shows_the_check_the_map_and_the_figures_and_looks_again(
+def test_health_shows_the_check_the_map_and_the_figures_and_looks_again(
     opened: Opened, workspace: Any, tmp_path: Path
 ) -> None:
     workspace.claim("src/a.py")
     with dibs.open(str(tmp_path), agent=f"bob{HOSTILE.replace(' ', '')}", timeout=10) as bob:
         bob.claim("src/b.py")
         window = opened()
-        window.page.click("#tabs a[href='#/oversight']")
+        window.page.click("#tabs a[href='#/health']")
         window.see("no notification: an alert reaches only the inboxes of agents", ".chk[data-check=alerting]")
         window.see("src/b.py", ".matrix")
         window.see("Claims granted", ".plots")
@@ -691,7 +691,7 @@ def test_a_phone_shows_one_column_without_a_sideways_scroll(opened: Opened, work
     workspace.claim("src/a/very/long/path/that/does/not/fit/on/a/phone/at/all/index.py")
     window = opened(viewport={"width": 390, "height": 844}, has_touch=True)
     window.see("index.py", ".held")
-    for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "oversight"):
+    for view in ("overview", "timeline", "tasks", "waits", "log", "worktrees", "health"):
         window.page.click(f"#tabs a[href='#/{view}']")
         window.page.wait_for_function(VIEW, arg=view)
         assert window.page.evaluate("document.documentElement.scrollWidth") <= 390, view
@@ -714,7 +714,7 @@ def test_half_a_screen_shows_the_name_of_the_workspace_and_of_the_agent_at_each_
             window.see("invoice.py", ".held")
             window.see(waiter, ".wr")
             assert window.page.evaluate(cut, ".brand, .v, .tr .by") == []
-            for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "oversight"):
+            for view in ("overview", "timeline", "tasks", "waits", "log", "worktrees", "health"):
                 window.go(f"#/{view}")
                 window.page.wait_for_function(VIEW, arg=view)
                 assert window.page.evaluate("document.documentElement.scrollWidth") <= width, view

@@ -2,12 +2,13 @@
 import { html, useState } from "./lib.js";
 import { model } from "./model.js";
 import { Icon, Path, STATES } from "./parts.js";
-import { open } from "./route.js";
+import { choose, open } from "./route.js";
 import { isName } from "./words.js";
 
 const MOST = 9;
 
-function hits(text) {
+/** Agents, paths and tasks whose name has this text. */
+export function hits(text) {
   const q = text.trim().toLowerCase();
   if (!q) return null;
   const m = model();
@@ -96,7 +97,14 @@ export function Finder() {
         onKeyDown=${key}
         onBlur=${() => setTimeout(() => setText(""), 150)}
       />
-      <span class="kbd">/</span>
+      <button
+        class="kbd"
+        title="Commands (Ctrl K, or ⌘ K): do or find anything"
+        aria-label="Commands"
+        onClick=${() => choose({ dialog: { kind: "palette" } })}
+      >
+        ${/Mac|iP/.test(navigator.platform) ? "⌘K" : "Ctrl K"}
+      </button>
       <ul id="hits" role="listbox" aria-label="Found" hidden=${!found}>
         ${(found || []).map(
           (hit, i) => html`

@@ -24,7 +24,7 @@ let kept = { key: "" };
 
 const full = (e) =>
   (e.text0 ??=
-    `${e.seq} ${e.kind} ${e.agent} ${e.name || ""} ${e.subject} ${aboutOf(e)} ${says(e)}`.toLowerCase());
+    [e.seq, e.kind, e.agent, e.name, e.subject, aboutOf(e), e.text, says(e)].join(" ").toLowerCase());
 
 /** The events that match, newest first; once for each change of the filter or the state. */
 function matching() {
@@ -88,8 +88,12 @@ function Row({ e, word }) {
       </span>
       <b class="who el" role="gridcell"><${Hit} text=${e.name || e.agent} word=${word} /></b>
       <span class="x" role="gridcell">
-        ${about && html`<code><${Hit} text=${about} word=${word} /></code> `}
-        <span class="dt"><${Hit} text=${says(e)} word=${word} /></span>
+        ${e.text
+          ? html`<${Hit} text=${e.text.replaceAll("`", "")} word=${word} />`
+          : html`
+              ${about && html`<code><${Hit} text=${about} word=${word} /></code> `}
+              <span class="dt"><${Hit} text=${says(e)} word=${word} /></span>
+            `}
       </span>
     </div>
   `;

@@ -3,17 +3,36 @@ import { html, useRef } from "./lib.js";
 import { S, now } from "./store.js";
 import { Icon } from "./parts.js";
 import { choose, ui } from "./route.js";
-import { Lanes, WHOLE } from "./lanes.js";
+import { Lanes, WHOLE, extent } from "./lanes.js";
 import { clock, time } from "./words.js";
 
 const SPAN = WHOLE[1] - WHOLE[0];
 const BINS = 60;
 
-export const range = () => ui.range || (ui.phone ? [-30, 10] : WHOLE);
+const LEAST = 1; // minutes that are shown of a workspace that has just begun
+const RANGES = [
+  ["15 m", -15, 5],
+  ["30 m", -30, 10],
+  ["2 h", ...WHOLE],
+];
+
+/** What was chosen; else a quarter of an hour, or less where that has all there is. */
+export function range() {
+  if (ui.range) return ui.range;
+  const minutes = extent() * 1.08;
+  if (minutes >= 15) return RANGES[0].slice(1);
+  const past = Math.max(LEAST, minutes);
+  return [-past, past / 3];
+}
+/** All that happened in the two hours. */
+const all = () => {
+  const past = Math.min(-WHOLE[0], Math.max(LEAST, extent() * 1.04));
+  return [-past, past / 4];
+};
 export function zoom(by) {
   const [a, b] = range();
-  const width = Math.max(2, Math.min(150, (b - a) * by));
-  const end = Math.min(b, Math.max(1, width * 0.2));
+  const width = Math.max(1, Math.min(150, (b - a) * by));
+  const end = Math.min(b, Math.max(0.2, width * 0.2));
   ui.range = [Math.max(WHOLE[0], end - width), end];
 }
 
@@ -55,7 +74,7 @@ function useWindow([a, b]) {
     if (drag.current === null) return;
     const isClick = Math.abs(at(e) - drag.current) <= 1;
     drag.current = null;
-    choose({ range: isClick ? [...WHOLE] : ui.range });
+    choose({ range: isClick ? all() : ui.range });
   };
   const onKeyDown = (e) => {
     const step = { ArrowLeft: -5, ArrowRight: 5 }[e.key];
@@ -116,20 +135,22 @@ export function Timeline() {
           <button aria-pressed=${ui.by === "agent"} onClick=${() => choose({ by: "agent" })}>By agent</button>
         </span>
         <span class="seg" role="group" aria-label="Range">
-          ${[
-            ["15 m", -15, 5],
-            ["30 m", -30, 10],
-            ["2 h", -120, 30],
-          ].map(
+          <button aria-pressed=${!ui.range} onClick=${() => choose({ range: null })}>Auto</button>
+          ${RANGES.map(
             ([w, p, q]) => html`
-              <button key=${w} aria-pressed=${a === p && b === q} onClick=${() => choose({ range: [p, q] })}>
+              <button
+                key=${w}
+                aria-pressed=${!!ui.range && a === p && b === q}
+                onClick=${() => choose({ range: [p, q] })}
+              >
                 ${w}
               </button>
             `,
           )}
+          <button title="Everything of the last two hours" onClick=${() => choose({ range: all() })}>All</button>
         </span>
         <span class="c3 nw">
-          ${clock(t + a * 60000, false)} to ${clock(t + b * 60000, false)}
+          ${clock(t + a * 60000, b - a < 10)} to ${clock(t + b * 60000, b - a < 10)}
           ${early > t + a * 60000 ? `; events here from ${clock(early, false)} on` : ""}
         </span>
         <span class="sp"></span>
