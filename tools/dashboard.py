@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/DASHBOARD.md: the views of a fleet (tools/dashboard_scene.py), light, dark, on a phone.
+"""Takes the pictures of docs/guides/dashboard.md: the views of a fleet (tools/dashboard_scene.py), light, dark, phone.
 
     python -m tools.dashboard [FOLDER]
 

@@ -292,12 +292,12 @@ def a_day_later(scene: Scene) -> None:
 Mend = Any  # a function of the scene; None where the remedy itself takes the cause away
 # kind, what is planted → severity; who is told by the alert, from dibs; who by another message of dibs; plant; mend
 PLANTS: dict[str, tuple[str, str, list[str], list[str], Callable[[Scene], None], Mend]] = {
-    "hold": ("hold", "warning", ["ann", "boss"], [], plant_hold, lambda scene: scene["ann"].release(all=True)),
+    "hold": ("hold", "info", ["ann", "boss"], [], plant_hold, lambda scene: scene["ann"].release(all=True)),
     "wait": ("wait", "warning", ["ann", "bob", "boss"], [], plant_wait, lambda scene: scene["ann"].release(all=True)),
     "deadlock": (
         "deadlock", "error", ["bob", "boss"], [], plant_deadlock, lambda scene: scene["ann"].release(all=True)
     ),
-    "expired": ("expired", "warning", ["ann", "boss"], [], plant_expired, lambda scene: again(scene, "claim", "x.py")),
+    "expired": ("expired", "info", ["ann", "boss"], [], plant_expired, lambda scene: again(scene, "claim", "x.py")),
     "dead": ("dead", "error", ["boss"], [], plant_dead, lambda scene: scene.client("ann")),
     "dead, with a claim of no process": (
         "dead", "error", ["boss"], [], plant_dead_by_hand, lambda scene: scene.client("ann")
@@ -312,7 +312,7 @@ PLANTS: dict[str, tuple[str, str, list[str], list[str], Callable[[Scene], None],
         "poison", "error", ["boss"], ["carl"], plant_poison, None
     ),
     "breaker": ("breaker", "warning", ["ann", "boss"], [], plant_breaker, mend_breaker),
-    "rules": ("rules", "warning", ["ann", "boss"], [], plant_rules, lambda scene: again(scene, "rules", "--ack")),
+    "rules": ("rules", "info", ["ann", "boss"], [], plant_rules, lambda scene: again(scene, "rules", "--ack")),
 }  # fmt: skip
 
 

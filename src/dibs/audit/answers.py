@@ -31,6 +31,7 @@ class EventView(TypedDict):
     data: dict[str, Any]
     commit: int
     link: str
+    text: NotRequired[str]  # the sentence of `explain`, where sentences were asked for
 
 
 class MissingView(TypedDict):
@@ -85,6 +86,28 @@ class UndoneFileView(TypedDict):
     problem: str | None  # why it stays as it is
     diff: str
     others: list[BuiltOnView]
+
+
+class DiffFileView(TypedDict):
+    """A file with work of an agent that no commit has."""
+
+    path: str
+    tree: str  # its working tree
+    change: Literal["added", "deleted", "modified"]
+    added: int  # lines
+    removed: int  # lines
+    likely: bool  # it is not certain that the agent made the change
+    shared: bool  # others changed the file after it: their work is not in the diff
+    problem: str | None  # why there is no diff
+    diff: NotRequired[str]  # not with `stat`
+
+
+class DiffAnswer(TypedDict):
+    """Of `diff`."""
+
+    agent: str
+    name: str
+    files: list[DiffFileView]
 
 
 class UndoneView(TypedDict):
@@ -169,7 +192,7 @@ class CheckView(TypedDict):
 
 
 class AuditFindingView(TypedDict):
-    """One thing that a check found: what `check settle` takes (`id`), the events that show it, what to do."""
+    """One thing that a check found: what `check --settle` takes (`id`), the events that show it, what to do."""
 
     id: str
     text: str

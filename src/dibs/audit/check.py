@@ -27,7 +27,7 @@ from dibs.audit.checks.findings import (  # fmt: skip
 )
 from dibs.errors import DibsError, Invalid, counted
 from dibs.machine import clock, durations
-from dibs.operations.core.declare import Field
+from dibs.operations.core.declare import Field, near
 from dibs.operations.core.query import Query
 
 TYPE_CHECKING = False
@@ -150,7 +150,8 @@ def named(word: str) -> Check:
         if text in {str(one.number), one.name, one.also} and text:
             return one
     known = ", ".join(f"{one.number} {one.name}" for one in CHECKS)
-    raise Invalid(f"there is no check {word[:100]!r}; there are {known}", field="check")
+    meant = near(text, [one.name for one in CHECKS])
+    raise Invalid(f"there is no check {word[:100]!r}{meant or f'; there are {known}'}", field="check")
 
 
 def gathered(session: Session, call: Call, since: int = 0) -> Evidence:

@@ -61,7 +61,7 @@ def _chosen(session: Session, call: Call, what: str) -> KeptView:
         for one in kept:
             if one["tree"] in trees:
                 return one
-    raise NotFound(f"nothing is kept of {what}; `dibs restore --list` shows what is", kept=what)
+    raise NotFound(f"nothing is kept of {what}; `dibs restore` shows what is", kept=what)
 
 
 def _removed(place: Place) -> builtins.list[str]:

@@ -11,11 +11,11 @@ the rules. It needs the caller's machine: its files and its repository. So no se
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound, counted, named, quoted
+from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound, named, quoted
 from dibs.machine import clock, durations, relative_times
 from dibs.operations.claims import resources
 from dibs.operations.core.declare import Field
-from dibs.undo import apply
+from dibs.undo import apply, differences
 from dibs.undo import plan as undo_plan
 from dibs.undo import scope as undo_scope
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from dibs.undo.plan import FilePlan, Plan, Planner
 
 MS_NS = 1_000_000
-MAX_DIFF_LINES = 400  # of one file
 SHOWN = 5  # blockers that a refusal names
 NOBODY = {"outside": "a person or a program", "?": "an unknown agent", "unknown": "an unknown agent"}
 WHAT = Field("what", "text", "the claim, task, agent or earlier undo", required=True)
@@ -211,31 +210,7 @@ def _action(one: FilePlan) -> str:
 
 
 def _diff(planner: Planner, one: FilePlan) -> str:
-    """The difference that undoing makes, for people; a word for what is no text."""
-    import difflib
-
+    """The difference that undoing makes."""
     if one.problem or one.to == one.now:
         return ""
-    texts = []
-    for blob, _ in (one.now, one.to):
-        found = b"" if blob == "-" else planner.content(blob)
-        if found is None or b"\0" in found or blob.startswith("~"):
-            return f"binary: {one.now[0][:12]} becomes {one.to[0][:12]}"
-        texts.append(found.decode("utf-8", "backslashreplace"))
-    now, then = [text.splitlines() for text in texts]
-    lines = list(difflib.unified_diff(now, then, "now", "then", lineterm="", n=2))
-    if not lines and one.now[0] != one.to[0] and "-" not in {one.now[0], one.to[0]}:
-        lines = [f"only line ends: {_line_ends(texts[0])} become {_line_ends(texts[1])}"]
-    if one.now[1] != one.to[1] and "-" not in {one.now[0], one.to[0]}:
-        lines.insert(0, f"mode: {one.now[1] or 'plain'} becomes {one.to[1] or 'plain'}")
-    if len(lines) > MAX_DIFF_LINES:
-        lines = [*lines[:MAX_DIFF_LINES], f"… and {counted(len(lines) - MAX_DIFF_LINES, 'more line')}"]
-    return "\n".join(lines)
-
-
-def _line_ends(text: str) -> str:
-    """How the lines of a text end."""
-    both = text.count("\r\n")
-    found = {"CRLF": both, "LF": text.count("\n") - both, "CR": text.count("\r") - both}
-    said = [f"{count} {name}" for name, count in found.items() if count]
-    return " and ".join(said) or "none"
+    return differences.shortened(differences.lines(one.now, one.to, planner.content, ("now", "then"), context=2))

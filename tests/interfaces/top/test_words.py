@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import dibs
+from dibs.interfaces.cli.terminal import cut_path
 from dibs.interfaces.top import actions, app, dialogs, event_texts, keys, picture, words
-from dibs.interfaces.top.draw import bar, between, fit, path_cut, text_of, width_of, window, wrapped
+from dibs.interfaces.top.draw import bar, between, fit, text_of, width_of, window, wrapped
 
 PAGE = Path(dibs.__file__).parent / "interfaces" / "page"
 
@@ -98,8 +99,8 @@ def test_lines_have_exactly_the_columns_they_are_given() -> None:
         for text in ("", "short", "a long text that has to be cut", "日本語のとても長い名前です", "e\u0301" * 30):
             assert width_of(fit([(text, "")], columns)) == columns
             assert width_of(between([(text, "")], [("end", "")], max(8, columns))) == max(8, columns)
-    assert path_cut("src/billing/very/deep/invoice.py", 20).endswith("/invoice.py")
-    assert path_cut("a_very_long_name_without_folder.py", 10) == "a_very_lo…"
+    assert cut_path("src/billing/very/deep/invoice.py", 20).endswith("/invoice.py")
+    assert cut_path("a_very_long_name_without_folder.py", 10) == "a_very_lo…"
     assert bar(0.5, 8, "#") == "####----"
     assert text_of([[("a ", ""), (" ", "")]]) == "a\n"
 

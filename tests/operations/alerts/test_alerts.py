@@ -182,10 +182,10 @@ def settle_bypass(fleet: Fleet) -> None:
 
 # kind → agent, severity, who is told, how to plant it, how to mend it
 PLANTED: dict[str, tuple[str, str, list[str], Callable[[Fleet], None], Callable[[Fleet], Any]]] = {
-    "hold": ("ann", "warning", ["ann"], plant_hold, lambda fleet: fleet.release("ann")),
+    "hold": ("ann", "info", ["ann"], plant_hold, lambda fleet: fleet.release("ann")),
     "wait": ("bob", "warning", ["ann", "bob"], plant_wait, lambda fleet: fleet.release("ann")),
     "deadlock": ("ann", "error", ["bob"], plant_deadlock, mend_deadlock),
-    "expired": ("ann", "warning", ["ann"], plant_expired, lambda fleet: fleet.claim("ann", "x.py", client=7)),
+    "expired": ("ann", "info", ["ann"], plant_expired, lambda fleet: fleet.claim("ann", "x.py", client=7)),
     "dead": ("ann", "error", ["boss"], plant_dead, lambda fleet: fleet.call("ann", "boot", client=8)),
     "silent": ("ann", "error", ["ann", "bob"], plant_silent, mend_silent),
     "violation": ("bob", "error", ["boss"], plant_violation, lambda fleet: fleet.call("ann", "ack", message="vc1")),
@@ -202,7 +202,7 @@ PLANTED: dict[str, tuple[str, str, list[str], Callable[[Fleet], None], Callable[
     ),
     "breaker": ("ann", "warning", ["ann"], plant_breaker, mend_breaker),
     "store": ("", "error", ["boss"], plant_store, lambda fleet: look(fleet, WELL)),
-    "rules": ("ann", "warning", ["ann"], plant_rules, lambda fleet: fleet.call("ann", "rules", ack=True, client=7)),
+    "rules": ("ann", "info", ["ann"], plant_rules, lambda fleet: fleet.call("ann", "rules", ack=True, client=7)),
 }
 
 

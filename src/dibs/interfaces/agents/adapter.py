@@ -128,7 +128,6 @@ class Client:
     settings_start: ClassVar[Mapping[str, Any]] = {}  # further content of a new one
     names_event: ClassVar[bool] = False  # does its command name the event, because its payload does not?
     starts_at: ClassVar[str] = ""  # a variable that may have the project's folder, for a client that promises none
-    reads: ClassVar[Sequence[str]] = ()  # tools that pass if the launcher is missing: on a branch from before dibs
     pages: ClassVar[Sequence[str]]  # the instruction files that it reads; the first is created if none exists
     imports_pages: ClassVar[bool] = False  # does `@AGENTS.md` in its first page import that one?
     note: ClassVar[str] = ""  # what init says about running `dibs` without asking

@@ -6,6 +6,7 @@ COMMANDS = {
     "completion": "completion",
     "demo": "demo",
     "deploy": "deploy",
+    "diff": "diff",
     "doctor": "doctor",
     "explain": "explain",
     "git-hook": "git_hook",

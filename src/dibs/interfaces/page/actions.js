@@ -231,7 +231,7 @@ function cancelLanding(id) {
       ["merge", "c2", "The branch and its worktree stay as they are"],
       ["task", "c2", "It can be queued again; then it is the last one"],
     ],
-    command: () => `dibs landings cancel ${quoted(x.branch)}`,
+    command: () => `dibs land --cancel ${quoted(x.branch)}`,
     facts: [x.state, x.commit],
     call: (_, request) => api.call("landings cancel", { landing: id, request_id: request }),
     proof: (e) => e.kind === "landing.cancelled" && e.subject === id,

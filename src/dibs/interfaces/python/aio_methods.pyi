@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 from dibs.audit.answers import (
     CheckAnswer,
+    DiffAnswer,
     DoctorAnswer,
     ExplainAnswer,
     LogAnswer,
@@ -148,12 +149,19 @@ class AsyncMethods:
     ) -> AlertsAnswer:
         """Show what needs attention: open and acknowledged alerts, with evidence and a remedy.
 
-        Answers: alerts[], not_kept, deliveries, more, cursor; sometimes looker.
+        Answers: alerts[], groups[], not_kept, deliveries, more, cursor; sometimes looker.
         Raises: Invalid, Busy, Unavailable.
         """
 
-    async def alerts_ack(self, id: str, *, why: str | None = None, request_id: str | None = None) -> AlertAckAnswer:
-        """Acknowledge an alert: you have taken note of it.
+    async def alerts_ack(
+        self,
+        id: str | None = None,
+        *,
+        kind: _Kind | None = None,
+        why: str | None = None,
+        request_id: str | None = None,
+    ) -> AlertAckAnswer:
+        """Dismiss an alert, all of a kind, or all: you have taken note.
 
         Answers: alerts[].
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
@@ -229,6 +237,13 @@ class AsyncMethods:
 
         Answers: holder, token, expires_at; sometimes holder_name.
         Raises: Fenced, Invalid, Busy, Unavailable.
+        """
+
+    async def diff(self, agent: str, *paths: Path, stat: bool | None = None) -> DiffAnswer:
+        """Show the work of an agent that no commit has, as a diff.
+
+        Answers: agent, name, files[].
+        Raises: NotFound, Forbidden, Invalid, Busy, Unavailable, Killed, Fenced.
         """
 
     async def doctor(self) -> DoctorAnswer:
@@ -344,6 +359,7 @@ class AsyncMethods:
         text: str | None = None,
         after: int | None = None,
         before: int | None = None,
+        sentences: bool | None = None,
     ) -> LogAnswer:
         """Show the events of the log: what happened, when, and by which agent.
 
@@ -694,8 +710,8 @@ class AsyncMethods:
     ) -> StatusAnswer:
         """Show which agent holds what, and which agents wait.
 
-        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes undelivered[],
-        warnings[].
+        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_groups[], alert_count, more, cursor;
+        sometimes undelivered[], warnings[].
         Raises: Invalid, Busy, Unavailable.
         """
 

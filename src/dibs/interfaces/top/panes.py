@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from dibs.interfaces.cli.terminal import cut_path
 from dibs.interfaces.top import event_texts, words
-from dibs.interfaces.top.draw import bar, fit, pad, path_cut, spaced
+from dibs.interfaces.top.draw import bar, fit, pad, spaced
 from dibs.interfaces.top.model import STALE_MS, is_low, tree
 from dibs.interfaces.top.rows import Row, Rows
 from dibs.interfaces.top.words import ALERTS, length, ms, plain
@@ -147,13 +148,13 @@ def _holds(model: Model, agent: Agent, columns: int) -> Span:
     if wait:
         of = f" < {plain(model.state.name_of(wait['holders'][0]['agent']))}" if wait["holders"] else ""
         of = of if len(of) < columns // 2 else of[: columns // 2]
-        return pad(path_cut(plain(wait["resources"][0]), columns - len(of)) + of, columns), "wait"
+        return pad(cut_path(plain(wait["resources"][0]), columns - len(of)) + of, columns), "wait"
     files = model.files_of(agent["agent"])
     if not files:
         return pad(plain(agent.get("killed") or "-"), columns), "dim"
     first = model.hurt(agent["agent"]) or files[0]
     more = f" +{len(files) - 1}" if len(files) > 1 else ""
-    return pad(path_cut(plain(first), columns - len(more)) + more, columns), "bad" if first in model.violated else ""
+    return pad(cut_path(plain(first), columns - len(more)) + more, columns), "bad" if first in model.violated else ""
 
 
 # --- held
@@ -195,9 +196,9 @@ def _held_row(model: Model, row: TreeRow, name: int, columns: int) -> Line:
     text, claim, wait = plain(row["name"]), row.get("claim"), row.get("wait")
     if claim is None:
         if wait is None:
-            return fit([(f" {indent}{path_cut(text, width - len(indent))}", "dim")], columns)
+            return fit([(f" {indent}{cut_path(text, width - len(indent))}", "dim")], columns)
         waits = length(now - ms(wait["since"]), fine=True)
-        path = pad(indent + path_cut(text, width - len(indent)), width)
+        path = pad(indent + cut_path(text, width - len(indent)), width)
         return spaced(columns, (path, ""), (pad(plain(wait["name"]), name), "bold"), (f"~ waits {waits}", "wait"))
     waiters = words.joined(plain(one["name"] or one["agent"]) for one in row["waits"])
     note = f" ~ {waiters}" if waiters else ""
@@ -210,7 +211,7 @@ def _held_row(model: Model, row: TreeRow, name: int, columns: int) -> Line:
     return fit(
         [
             ("!" if hurt else "?" if quiet else " ", tone),
-            (pad(indent + path_cut(text, width - len(indent) - len(note)) + note, width), "wait" if waiters else ""),
+            (pad(indent + cut_path(text, width - len(indent) - len(note)) + note, width), "wait" if waiters else ""),
             (" ", ""), (pad(plain(claim.get("name") or claim["agent"]), name), "bold"), (" ", ""),
             (bar(part_left(claim, now), BAR, "=" if claim["mode"] == "read" else "#"), tone), (" ", ""),
             (pad(length(left) if claim["expires_at"] else "…", LEFT, right=True), "wait" if low else ""),
@@ -273,7 +274,7 @@ def _wait(
     word = f"refused {past}" if refused else f"waits {past}"
     room = max(8, columns - name - 18 - len(of))
     tone = "bad" if refused else "wait"
-    path = path_cut(plain(resource), room)
+    path = cut_path(plain(resource), room)
     return spaced(
         columns, (pad(plain(name_of(agent)), name), "bold"), (pad(word, 15), tone), (path, ""), (of[1:], "dim")
     )

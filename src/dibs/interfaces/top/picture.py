@@ -1,7 +1,7 @@
 """The picture of `dibs top`: as many lines as the terminal has rows, each with as many columns, from what is chosen.
 
-One pane at a time on a narrow terminal, all panes on a wide one; TOP.md has the two. A pure function of the view and a
-size: `--once` prints it, the widget of app.py shows it.
+One pane at a time on a narrow terminal, all panes on a wide one; docs/guides/top.md has the two. A pure function of the
+view and a size: `--once` prints it, the widget of app.py shows it.
 """
 
 from __future__ import annotations

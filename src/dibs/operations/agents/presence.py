@@ -115,8 +115,7 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> Boot:
     rivals = [aliases.adopt(tx, call, agent, alias) for alias in (before, request["also"]) if alias]
     put_agent(tx, agent)
     call.name = agent["name"]
-    releases.renew_active(tx, call)
-    claims, unended = _live(tx, call)
+    claims, unended = _live(tx, call, moved=moved)
     if moved:
         _move(tx, call.agent, claims)
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
@@ -175,7 +174,7 @@ def come_back(tx: Transaction, call: Call, agent: Agent) -> None:
     agent["incarnation"] += 1
     agent["seen"], call.from_current_process = tx.now, True
     put_agent(tx, agent)
-    _move(tx, call.agent, _live(tx, call)[0])
+    _move(tx, call.agent, _live(tx, call, moved=True)[0])
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": call.client})
 
 
@@ -224,19 +223,22 @@ def _change(before: str | None, now: str) -> Change:
     return "new" if before is None else "same" if before == now else "changed"
 
 
-def _live(tx: Transaction, call: Call) -> tuple[list[Claim], int]:
-    """The agent's live claims; claims that ended unnoticed are ended now and count as lost.
+def _live(tx: Transaction, call: Call, *, moved: bool) -> tuple[list[Claim], int]:
+    """The agent's live claims, renewed; claims that ended unnoticed are ended now and count as lost.
 
-    Of very many, the sweeps end the rest; returns how many these are.
+    Another process than before (`moved`) keeps nothing past its deadline: the one that would have is gone. Of very
+    many, the sweeps end the rest; returns how many these are.
     """
-    claims = claim_records.claims_of(tx, call.agent)
-    live = [claim for claim in claims if claim["until"] > tx.now]
-    over = [claim for claim in claims if claim["until"] <= tx.now]
-    freed: list[Resource] = []
-    for claim in over[: long_jobs.RECORDS_PER_STEP]:
-        endings.expire(tx, claim)
-        freed += claim["resources"]
-    endings.serve(tx, freed)
+    over = [claim for claim in claim_records.claims_of(tx, call.agent) if claim["until"] <= tx.now]
+    ended = over[: long_jobs.RECORDS_PER_STEP]
+    if moved:
+        for claim in ended:
+            endings.expire(tx, claim)
+    else:
+        ended = endings.lapse(tx, call, ended)
+    endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
+    releases.renew_active(tx, call)
+    live = [claim for claim in claim_records.claims_of(tx, call.agent) if claim["until"] > tx.now]
     return live, max(0, len(over) - long_jobs.RECORDS_PER_STEP)
 
 

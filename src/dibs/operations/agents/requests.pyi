@@ -37,6 +37,7 @@ class FoundRequest(TypedDict):
     """The request of `found`."""
 
     word: str
+    known: bool
 
 class KillRequest(TypedDict):
     """The request of `kill`."""

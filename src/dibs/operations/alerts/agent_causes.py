@@ -9,7 +9,7 @@ from dibs.errors import quoted
 from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts.audience import coordinators, few, name_of
 from dibs.operations.alerts.claim_causes import is_dead, present
-from dibs.operations.alerts.records import ERROR, WARNING
+from dibs.operations.alerts.records import ERROR, INFO, WARNING
 from dibs.operations.claims import endings, resources
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import process_name, related, span
@@ -52,7 +52,7 @@ def dead(tx: Transaction, call: Call, suspicion: Suspicion[DeathFacts]) -> Findi
     )
     return {
         "severity": ERROR if held or kept else WARNING, "text": text,
-        "remedy": remedy or f"dibs log --agent {quoted(agent)} --limit 20", "resources": [*held, *kept],
+        "remedy": remedy or f"dibs log --agent {quoted(name_of(tx, agent))} --limit 20", "resources": [*held, *kept],
         "facts": {"dead": agent, "pid": facts["pid"], "process": facts["process"]},
     }  # fmt: skip
 
@@ -118,8 +118,8 @@ def rules(tx: Transaction, call: Call, suspicion: Suspicion[Facts]) -> Finding[F
     """An agent was active after the rules changed, and was not told."""
     agent = suspicion["agent"]
     text = f"{name_of(tx, agent)} works by old rules: it has been active and was not told the current ones."
-    remedy = f"dibs send {quoted(agent)} 'the rules changed: dibs rules --ack'"
-    return {"severity": WARNING, "text": text, "remedy": remedy, "tell": [agent], "facts": {}}
+    remedy = f"dibs send {quoted(name_of(tx, agent))} 'the rules changed: dibs rules --ack'"
+    return {"severity": INFO, "text": text, "remedy": remedy, "tell": [agent], "facts": {}}
 
 
 def rules_gone(tx: Transaction, call: Call, alert: Alert[Facts]) -> str:
@@ -139,7 +139,7 @@ def breaker(tx: Transaction, call: Call, suspicion: Suspicion[Facts]) -> Finding
         return None
     agent = suspicion["agent"]
     text = f"{name_of(tx, agent)} failed several tasks in a row and gets no work for now."
-    remedy = f"dibs log --agent {quoted(agent)} --kind task. --limit 20"
+    remedy = f"dibs log --agent {quoted(name_of(tx, agent))} --kind task. --limit 20"
     return {"severity": WARNING, "text": text, "remedy": remedy, "tell": [agent], "facts": {}}
 
 

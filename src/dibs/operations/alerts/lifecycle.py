@@ -6,7 +6,7 @@ same cause again raises no second one, it is counted (`repeats`).
 - acknowledged: an agent or a person has taken note (`dibs alerts ack ID`). Its cause may go on.
 - cleared: its cause is gone, and the record says why. A cleared alert is kept for `[alerts] keep`, then dropped.
 
-Severities: `warning` (a person should look), `error` (work is blocked, lost or wrong).
+Severities: `info` (nobody has to act), `warning` (a person should look), `error` (work is blocked, lost or wrong).
 
 Evidence: an operation does not know the number of an event that it writes. An alert names commits, each with the
 subject of the event meant: a claim's token, a waiter's ticket, the commit that caused it (the store fills that in). A
@@ -71,6 +71,11 @@ def look_into(tx: Transaction, call: Call, key: str, suspicion: Suspicion[Facts]
     if known is not None:
         why = gone(tx, call, known)
         if not why:
+            if kind in kinds.COLLECTING:
+                known = {
+                    **known, "text": finding["text"], "remedy": finding["remedy"], "facts": finding["facts"],
+                    "resources": finding.get("resources", [])[:MAX_COMMITS],
+                }  # fmt: skip
             _repeat(tx, known, suspicion["commits"])
             return False
         clear(tx, call, known, why)

@@ -18,6 +18,24 @@ class AlertsAckRequest(TypedDict):
     """The request of `alerts ack`."""
 
     id: str
+    kind: Literal[
+        "hold",
+        "wait",
+        "deadlock",
+        "expired",
+        "dead",
+        "silent",
+        "violation",
+        "bypass",
+        "removed",
+        "deploy_stale",
+        "deploy_unverified",
+        "poison",
+        "breaker",
+        "store",
+        "rules",
+        "",
+    ]
     why: str
 
 class AlertsRequest(TypedDict):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dibs.errors import quoted
 from dibs.operations.alerts import kinds
-from dibs.operations.alerts.records import CLEARED, ERROR, OPEN, WARNING, get_alerts
+from dibs.operations.alerts.records import CLEARED, ERROR, INFO, OPEN, WARNING, get_alerts
 from dibs.operations.core.call import iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.alerts.answers import AlertDelivery, AlertView
+    from collections.abc import Iterable
+
+    from dibs.operations.alerts.answers import AlertDelivery, AlertGroup, AlertView
     from dibs.operations.alerts.records import Alert, Delivery, Facts
     from dibs.operations.claims.answers import AlertShort
     from dibs.stores.seam import Json, Transaction
 
-RANK = {WARNING: 0, ERROR: 1}
+RANK = {INFO: 0, WARNING: 1, ERROR: 2}
+MAX_GROUP_AGENTS = 20  # that a group of alerts names
 MAX_OPEN = 200  # open or acknowledged at a time: more than a person reads; one look reads them all
 
 
@@ -76,6 +79,31 @@ def short(tx: Transaction, alert: Alert[Facts]) -> AlertShort:
     }  # fmt: skip
     typed: AlertShort = view
     return typed
+
+
+def grouped(tx: Transaction, alerts: Iterable[Alert[Facts]]) -> list[AlertGroup]:
+    """The open alerts by kind, the most severe first: what people read. A person has to act on all but `info`."""
+    by_kind: dict[str, list[Alert[Facts]]] = {}
+    for alert in alerts:
+        if alert["state"] == OPEN:
+            by_kind.setdefault(alert["kind"], []).append(alert)
+    groups: list[AlertGroup] = []
+    for kind, same in by_kind.items():
+        same.sort(key=lambda alert: (-RANK[alert["severity"]], -alert["raised"]))
+        worst, count = same[0], len(same)
+        more = f" And {count - 1} more of this kind." if count > 1 else ""
+        group: Json = {
+            "kind": kind, "label": kinds.TABLE[kind].label, "severity": worst["severity"], "count": count,
+            "needs_you": RANK[worst["severity"]] > RANK[INFO], "text": f"{worst['text']}{more}",
+            "remedy": worst["remedy"] if count == 1 else f"dibs alerts --kind {kind}",
+            "dismiss": f"dibs alerts ack {worst['alert']}" if count == 1 else f"dibs alerts ack --kind {kind}",
+            "agents": list(dict.fromkeys(alert["agent"] for alert in same if alert["agent"]))[:MAX_GROUP_AGENTS],
+            "ids": [alert["alert"] for alert in same], "since": iso(tx, min(alert["since"] for alert in same)),
+        }  # fmt: skip
+        typed: AlertGroup = group
+        groups.append(typed)
+    groups.sort(key=lambda group: -RANK[group["severity"]])
+    return groups
 
 
 def concerning(tx: Transaction, agent: str, limit: int) -> list[AlertShort]:

@@ -101,7 +101,7 @@ def removed(tx: Transaction, call: Call, suspicion: Suspicion[RemovalFacts]) -> 
     files = few(facts["paths"]) + (f" and {more} more" if more and len(facts["paths"]) <= FEW else "")
     text = f"the working tree {facts['tree']} was removed with unfinished work of {few(facts['owners'])}: {files}."
     return {
-        "severity": ERROR, "text": text, "remedy": "dibs restore --list", "resources": facts["paths"],
+        "severity": ERROR, "text": text, "remedy": "dibs restore", "resources": facts["paths"],
         "facts": {"left": facts["count"]},
     }  # fmt: skip
 

@@ -8,7 +8,7 @@ from dibs.operations.core.answers import Page
 
 if TYPE_CHECKING:
     from dibs.operations.agents.answers import AgentView
-    from dibs.operations.alerts.answers import AlertKind, AlertState, Severity
+    from dibs.operations.alerts.answers import AlertGroup, AlertKind, AlertState, Severity
     from dibs.operations.tasks.answers import TaskView
 
 Mode = Literal["write", "read", "watch"]
@@ -198,6 +198,7 @@ class StatusAnswer(Page):
     agents: list[AgentView]
     tasks: list[TaskView]
     alerts: list[AlertShort]  # open and acknowledged, the most severe first; the first 20
+    alert_groups: list[AlertGroup]  # the open ones by kind: what people read
     alert_count: int
     undelivered: NotRequired[list[Undelivered]]  # alerts that the command or webhook of the config did not take
     warnings: NotRequired[list[str]]  # the store needs attention

@@ -74,7 +74,7 @@ def force(tx: Transaction, call: Call, request: ReleaseRequest) -> ReleaseAnswer
         freed += claim["resources"]
         text = (
             f"{call.name} took {', '.join(names[:5])} away from you: {reason}. Your token {claim['token']} is no "
-            "longer live: stop working on it. `dibs restore --list` shows what was kept of your unfinished work."
+            "longer live: stop working on it. `dibs restore` shows what was kept of your unfinished work."
         )
         mailbox.post(tx, claim["agent"], call.agent, FORCED, text, resources=names)
     endings.serve(tx, freed)

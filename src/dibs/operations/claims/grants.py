@@ -1,6 +1,6 @@
 """Claims are taken here; releases.py renews and releases them, tokens.py answers questions about them.
 
-In short (docs/PROMISES.md has it in full):
+In short (docs/internals/promises.md has it in full):
 - success: all resources or none; the token is the number of the commit that granted the claim.
 - retry: claiming a held resource refreshes the claim and returns the same token; after its end, it is a new claim.
 - refusal: names each blocker; it is a decision, so the log keeps its event.
@@ -154,7 +154,7 @@ def _live_overlaps_of(tx: Transaction, call: Call, terms: ClaimTerms, waiter: st
         overlaps = _overlaps_of(tx, call, terms, waiter, will_wait=will_wait)
         if not overlaps.ended and not overlaps.dead:
             break
-        endings.clear(tx, overlaps.ended, overlaps.dead, call.agent)
+        endings.clear(tx, call, overlaps.ended, overlaps.dead, call.agent)
         ended += len(overlaps.ended) + len(overlaps.dead)
         if overlaps.dead:
             from dibs.operations.agents import deaths

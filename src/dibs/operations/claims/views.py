@@ -26,7 +26,8 @@ WANTED = 5  # names that an advised command has room for
 def left(tx: Transaction, claim: Holding) -> str:
     """For how much longer a claim is held, and what ends it earlier: "29 min left; ends with its commit"."""
     ends = EARLY_ENDS.get(str(claim.get("ends") or claim["by"]), "")
-    return f"{in_words(claim['until'] - tx.now)} left" + (f"; {ends}" if ends else "")
+    time = f"{in_words(claim['until'] - tx.now)} left" if claim["until"] > tx.now else "kept while its process runs"
+    return time + (f"; {ends}" if ends else "")
 
 
 def blocker(tx: Transaction, record: Holding, wanted: Sequence[Resource], asking: str = "") -> BlockerView:

@@ -74,6 +74,7 @@ FILES = {
 }
 QUERIES = {
     "check": "audit.check",
+    "diff": "undo.diff",
     "doctor": "audit.doctor",
     "explain": "audit.explain",
     "log": "audit.queries",

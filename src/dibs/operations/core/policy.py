@@ -233,7 +233,7 @@ WORK: WorkSettings = {
         "command": "",  # run with `sh -c` for each alert, which is JSON on its standard input
         "webhook": "",  # an https URL that each alert is posted to
         "secret_file": "",  # by whose content the webhook's requests are signed
-        "min_severity": "warning",  # what is delivered: or "error"
+        "min_severity": "warning",  # what is delivered: or "error", "info"
         "silent": 10 * MINUTE,  # an agent that holds what others want gives a sign of life more often
         "rules": 10 * MINUTE,  # an active agent is told new rules within this time
         "keep": 7 * DAY,  # how long a cleared alert stays, and how long an open one without an acknowledgement

@@ -82,7 +82,7 @@ def _check(tx: Transaction, call: Call, request: CommitCheckRequest) -> CommitCh
         gone = endings.gone(tx, call, others)
         if not gone:
             break
-        endings.clear(tx, (), gone)
+        endings.clear(tx, call, (), gone)
     if others:
         blockers = [_blocker(tx, record, paths) for record in others[:MAX_SHOWN]]
         return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - MAX_SHOWN)), paths, tree)

@@ -52,10 +52,10 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
             claim_records.put(tx, record)
             suspected = True
         elif kind == claim_records.CLAIM:
-            endings.expire(tx, record)
-            freed += record["resources"]
-            done["claims"] += 1
-            suspected = True
+            for claim in endings.lapse(tx, call, [record]):
+                freed += claim["resources"]
+                done["claims"] += 1
+                suspected = True
         elif kind == claim_records.WAITER:
             endings.drop_waiter(tx, record, "lapsed")
             freed += record["resources"]

@@ -40,7 +40,6 @@ class Claude(Client):
     in_repository = (".claude", "CLAUDE.md")
     in_home = (".claude", ".claude.json")
     settings_file = ".claude/settings.json"
-    reads = READS
     pages = ("CLAUDE.md", "AGENTS.md")  # the second only if there is no first, so none is created next to one
     imports_pages = True
     note = (

@@ -53,5 +53,6 @@ COMMAND = Command(
         ("dibs restore", "list the contents that are kept"),
         ("dibs restore src/api.py", "bring back the newest kept content of this file"),
     ),
+    old={"list": "restore"},
     json="kept[] (id, path, tree, holder, by, at, blob, how), more, cursor, or restored, id, undo",
 )
