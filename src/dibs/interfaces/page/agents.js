@@ -140,7 +140,7 @@ function useOrder(list) {
 /** The longer one of the two lines of an agent's cell, by its letters; the second is a little smaller. */
 const firstLines = (a) => {
   const second = `${a.shown} 59m · ${typeOf(a) || ""}`;
-  return second.length * 0.9 - 3 > a.name.length ? second.slice(0, second.length * 0.9 - 3) : a.name;
+  return second.length * 0.86 - 3 > a.name.length ? second.slice(0, second.length * 0.86 - 3) : a.name;
 };
 
 export function Agents({ m }) {

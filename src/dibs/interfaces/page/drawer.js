@@ -17,7 +17,7 @@ function OfEvent({ id }) {
   useEffect(
     () =>
       !here && live
-        ? asked("log", { after: Number(id) - 1, limit: 1 }, (p) => setFetched(p.events[0]))
+        ? asked("log", { after: Number(id) - 1, limit: 1, sentences: true }, (p) => setFetched(p.events[0]))
         : undefined,
     [id, live],
   );

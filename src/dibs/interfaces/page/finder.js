@@ -6,6 +6,7 @@ import { choose, open } from "./route.js";
 import { isName } from "./words.js";
 
 const MOST = 9;
+const KEYS = /Mac|iP/.test(navigator.platform) ? "⌘K" : "Ctrl K"; // of the palette
 
 /** Agents, paths and tasks whose name has this text. */
 export function hits(text) {
@@ -99,11 +100,11 @@ export function Finder() {
       />
       <button
         class="kbd"
-        title="Commands (Ctrl K, or ⌘ K): do or find anything"
-        aria-label="Commands"
+        title="Do or find anything"
+        aria-label=${`${KEYS}: do or find anything`}
         onClick=${() => choose({ dialog: { kind: "palette" } })}
       >
-        ${/Mac|iP/.test(navigator.platform) ? "⌘K" : "Ctrl K"}
+        ${KEYS}
       </button>
       <ul id="hits" role="listbox" aria-label="Found" hidden=${!found}>
         ${(found || []).map(

@@ -184,6 +184,26 @@ export function Form({ kind, id }) {
   `;
 }
 
+const TONES = { "+": "c-ok", "-": "c-bad", "@": "c-held" };
+
+const Lines = ({ text }) =>
+  text
+    .split("\n")
+    .map((line, i) => html`<span key=${i} class=${TONES[line[0]] || ""}>${line}${"\n"}</span>`);
+
+/** One file of it: how much changed, what is not certain, the lines. */
+const Changes = ({ file: f }) => html`
+  <details open=${(f.diff || "").length < 8000}>
+    <summary>
+      <code>${f.path}</code> ${f.change} <span class="c-ok">+${f.added}</span> <span class="c-bad">−${f.removed}</span>
+      ${f.likely && html` <span class="tag wait">likely its work</span>`}
+      ${f.shared && html` <span class="tag wait">others changed it later</span>`}
+    </summary>
+    ${f.problem && html`<p class="err">${f.problem}</p>`}
+    ${f.diff && html`<pre class="diffs" tabindex="0"><${Lines} text=${f.diff} /></pre>`}
+  </details>
+`;
+
 /** What an agent left uncommitted, read only. */
 export function Diff({ id, act }) {
   const [found, setFound] = useState(null);
@@ -193,15 +213,14 @@ export function Diff({ id, act }) {
     asked.current = true;
     api.call("diff", { agent: id }).then(setFound, (refused) => setError(refused.message));
   }
-  const files = found?.files || [];
-  const text = found?.diff || found?.text || files.map((f) => f.diff || f.path || f).join("\n");
   return html`
     <${Modal} first="#no" wide=${true}>
       <h2 class="hd" id="dt"><${Icon} name="commit" />Uncommitted work of ${nameOf(id)}</h2>
       <div class="bo">
         ${error && html`<p class="err" role="alert"><${Said} text=${error} /></p>`}
         ${!found && !error && html`<p>Reading…</p>`}
-        ${found && html`<pre class="diffs" tabindex="0">${text || "Nothing is uncommitted"}</pre>`}
+        ${found && !found.files.length && html`<p>Nothing is uncommitted on this machine.</p>`}
+        ${found?.files.map((f) => html`<${Changes} key=${f.tree + f.path} file=${f} />`)}
       </div>
       <div class="ft">
         <button class="btn" onClick=${() => act(`copy:dibs diff ${nameOf(id)}`)}>Copy command</button>

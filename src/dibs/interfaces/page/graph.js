@@ -63,6 +63,7 @@ function Node({ id, place: { x, y, width, height, cell }, edge, m, inRing }) {
   const text = situation(id, edge, m);
   const [icon, tone] = STATES[state] || STATES.idle;
   const letters = Math.floor((width - 40) / 7);
+  const shown = clip(text, letters + (cell ? 1 : 4));
   const tip = `${name}, ${state}${edge ? `: ${edge.refused ? "was refused" : "waits for"} ${edge.resource}` : ""}`;
   return html`
     <g
@@ -70,7 +71,7 @@ function Node({ id, place: { x, y, width, height, cell }, edge, m, inRing }) {
       data-row
       tabindex="-1"
       role="button"
-      aria-label=${tip}
+      aria-label=${`${clip(name, letters)} ${shown}, ${state}`}
       data-tip=${tip}
       data-open=${`agent:${id}`}
       transform=${`translate(${x},${y})`}
@@ -80,9 +81,9 @@ function Node({ id, place: { x, y, width, height, cell }, edge, m, inRing }) {
         <svg class="i" x="10" y=${cell ? 4 : 8} width="14" height="14"><use href=${`#${icon}`} /></svg>
       </g>
       <text>
-        <tspan x="30" y=${cell ? 15 : 19} font-weight="600">${clip(name, letters)}</tspan>
+        <tspan x="30" y=${cell ? 15 : 19} font-weight="600">${clip(name, letters)}</tspan>${" "}
         <tspan class=${edge ? (edge.ring ? "rg" : "wg") : "mut"} x=${cell ? 30 : 10} y=${cell ? 30 : 36}>
-          ${clip(text, letters + (cell ? 1 : 4))}
+          ${shown}
         </tspan>
       </text>
     </g>
@@ -213,7 +214,11 @@ function usePan() {
 const Zoom = ({ scale }) => html`
   <span class="seg zoom" role="group" aria-label="Zoom">
     <button aria-label="Zoom out" title="Zoom out ([)" onClick=${() => scaleBy(1 / 1.2)}>−</button>
-    <button aria-label="Reset the zoom" title="Reset the zoom (0)" onClick=${() => scaleBy(0)}>
+    <button
+      aria-label=${`${Math.round(scale * 100)}%: reset the zoom`}
+      title="Reset the zoom (0)"
+      onClick=${() => scaleBy(0)}
+    >
       ${Math.round(scale * 100)}%
     </button>
     <button aria-label="Zoom in" title="Zoom in (])" onClick=${() => scaleBy(1.2)}>+</button>

@@ -128,6 +128,15 @@ function escape(typing, target) {
   else if (ui.open) close();
 }
 
+/** A key for the palette before it is painted: it begins with it. */
+function early(e) {
+  if (ui.dialog.kind !== "palette") return;
+  if (e.key === "Enter") ui.dialog.enter = true;
+  else if (e.key.length === 1) ui.dialog.text = (ui.dialog.text || "") + e.key;
+  else return;
+  e.preventDefault();
+}
+
 export function listenKeys(act) {
   let going = -Infinity; // when `g` was pressed, not when the page came to it: it may be busy meanwhile
   document.addEventListener("keydown", (e) => {
@@ -139,7 +148,9 @@ export function listenKeys(act) {
     }
     if (e.metaKey || e.ctrlKey || e.altKey) return;
     if (ui.dialog) {
-      if (e.key === "Escape" && !document.getElementById("dlg")?.open) shut(); // not painted yet
+      if (document.getElementById("dlg")?.open) return;
+      if (e.key === "Escape") shut();
+      else early(e);
       return;
     }
     const typing = e.target.matches("input, select, textarea");

@@ -78,6 +78,8 @@ function Hit({ text, word }) {
 function Row({ e, word }) {
   const [icon, tone] = look(e);
   const about = aboutOf(e);
+  const told = (e.text || "").replaceAll("`", "");
+  const isElsewhere = word && !`${told} ${e.kind} ${e.name || e.agent}`.toLowerCase().includes(word);
   return html`
     <div class="lr" role="row" data-row tabindex="-1" data-open=${`ev:${e.seq}`} data-ag=${e.agent}>
       <span class="sq" role="gridcell">${e.seq}</span>
@@ -88,12 +90,9 @@ function Row({ e, word }) {
       </span>
       <b class="who el" role="gridcell"><${Hit} text=${e.name || e.agent} word=${word} /></b>
       <span class="x" role="gridcell">
-        ${e.text
-          ? html`<${Hit} text=${e.text.replaceAll("`", "")} word=${word} />`
-          : html`
-              ${about && html`<code><${Hit} text=${about} word=${word} /></code> `}
-              <span class="dt"><${Hit} text=${says(e)} word=${word} /></span>
-            `}
+        ${told && html`<${Hit} text=${told} word=${word} /> `}
+        ${!told && about && html`<code><${Hit} text=${about} word=${word} /></code> `}
+        ${(!told || isElsewhere) && html`<span class="dt"><${Hit} text=${says(e)} word=${word} /></span>`}
       </span>
     </div>
   `;

@@ -126,10 +126,9 @@ function Held({ m }) {
   `;
 }
 
-/** What happened, as the server's sentence; of a server without sentences as its kind and facts. */
+/** What happened, in a sentence; until the server has said it, the kind and its facts. */
 function EventText({ e }) {
-  const sentence = e.text || e.sentence;
-  if (sentence) return html`<${Said} text=${sentence} />`;
+  if (e.text) return html`<${Said} text=${e.text} />`;
   const about = aboutOf(e);
   return html`
     <b>${e.name || e.agent}</b> <span class="c2">${e.kind.replace(".", " ")}</span>${" "}

@@ -1,11 +1,11 @@
 // The palette (Ctrl K, ⌘ K): everything that can be done or found, by a few letters of its words.
-import { html, useState } from "./lib.js";
+import { html, useEffect, useState } from "./lib.js";
 import { S, leave, may } from "./store.js";
 import { model } from "./model.js";
 import { hits } from "./finder.js";
 import { Icon, Path } from "./parts.js";
 import { Modal, shut } from "./modal.js";
-import { open } from "./route.js";
+import { open, ui } from "./route.js";
 import { VIEWS } from "./views.js";
 import { count } from "./words.js";
 
@@ -90,7 +90,7 @@ const Entry = ({ one, id, chosen, take }) => html`
 `;
 
 export function Palette({ act: perform }) {
-  const [text, setText] = useState("");
+  const [text, setText] = useState(ui.dialog.text || "");
   const [at, setAt] = useState(0);
   const list = entries(text);
   const chosen = Math.min(at, list.length - 1);
@@ -108,9 +108,13 @@ export function Palette({ act: perform }) {
       if (n) setAt((chosen + (e.key === "ArrowDown" ? 1 : n - 1)) % n);
     } else if (e.key === "Enter") {
       e.preventDefault();
-      take(list[chosen]);
+      const typed = e.target.value; // which may not be painted yet
+      take(typed === text ? list[chosen] : entries(typed)[0]);
     }
   };
+  useEffect(() => {
+    if (ui.dialog?.enter) take(list[0]);
+  }, []);
   return html`
     <${Modal} first="#palbox" label="Commands">
       <div class="pal">

@@ -58,9 +58,11 @@ export const Command = ({ text, act, label = "Copy" }) => html`
   </span>
 `;
 
-/** The width of a column that shows the longest of these names whole, within limits, in letters. */
+const LETTER = 6.9; // px of a usual letter of a name
+
+/** The width of a column that shows the longest of these names whole, within limits of letters. */
 export const wide = (names, least, most) =>
-  `${Math.min(most, Math.max(least, ...names.map((name) => name.length))) + 1}ch`;
+  `${Math.round(LETTER * Math.min(most, Math.max(least, ...names.map((name) => name.length))))}px`;
 
 /** A button for an action; off where the caller may not call its operation. */
 export const Button = ({ act, action, op = "", cls = "", children }) => html`

@@ -29,7 +29,7 @@ export function Story({ id, test, query, about: what }) {
   const live = S.phase === "live";
   useEffect(
     () =>
-      query && live ? asked("log", { ...query, limit: SHOWN }, (page) => setOlder(page.events)) : undefined,
+      query && live ? asked("log", { ...query, limit: SHOWN, sentences: true }, (page) => setOlder(page.events)) : undefined,
     [id, !query, live],
   );
   const found = new Map(older.map((e) => [e.seq, e]));

@@ -6,7 +6,6 @@ import { choose, ui } from "./route.js";
 import { Lanes, WHOLE, extent } from "./lanes.js";
 import { clock, time } from "./words.js";
 
-const SPAN = WHOLE[1] - WHOLE[0];
 const BINS = 60;
 
 const LEAST = 1; // minutes that are shown of a workspace that has just begun
@@ -36,12 +35,15 @@ export function zoom(by) {
   ui.range = [Math.max(WHOLE[0], end - width), end];
 }
 
+/** What the histogram covers, in minutes around now: two hours, or less of a workspace that is younger. */
+const whole = () => (extent() > 30 ? WHOLE : RANGES[1].slice(1));
+
 /** How many events, refusals and alarms there were in each part of the whole window. */
-function histogram(t) {
+function histogram(t, [begin, end]) {
   const bins = Array.from({ length: BINS }, () => [0, 0, 0]);
   for (let i = S.events.length - 1; i >= 0; i -= 1) {
     const e = S.events[i];
-    const k = Math.floor((((time(e.at) - t) / 60000 - WHOLE[0]) / SPAN) * BINS);
+    const k = Math.floor((((time(e.at) - t) / 60000 - begin) / (end - begin)) * BINS);
     if (k < 0) break;
     if (k >= BINS) continue;
     bins[k][0] += 1;
@@ -57,9 +59,10 @@ const limited = (minutes, least, most) => Math.min(most, Math.max(least, minutes
 function useWindow([a, b]) {
   const el = useRef(null);
   const drag = useRef(null);
+  const [begin, end] = whole();
   const at = (e) => {
     const box = el.current.getBoundingClientRect();
-    return limited(((e.clientX - box.left) / box.width) * SPAN + WHOLE[0], ...WHOLE);
+    return limited(((e.clientX - box.left) / box.width) * (end - begin) + begin, begin, end);
   };
   const onPointerDown = (e) => {
     drag.current = at(e);
@@ -81,8 +84,8 @@ function useWindow([a, b]) {
     if (!step) return;
     e.preventDefault();
     e.stopPropagation();
-    const begin = limited(a + step, WHOLE[0], WHOLE[1] - (b - a));
-    choose({ range: [begin, begin + b - a] });
+    const from = limited(a + step, begin, end - (b - a));
+    choose({ range: [from, from + b - a] });
   };
   return { ref: el, onPointerDown, onPointerMove, onPointerUp, onKeyDown };
 }
@@ -91,7 +94,8 @@ function useWindow([a, b]) {
 function Brush() {
   const [a, b] = range();
   const t = now();
-  const bins = histogram(t);
+  const [begin, end] = whole();
+  const bins = histogram(t, [begin, end]);
   const most = Math.max(4, ...bins.map(([all]) => all));
   const bar = (cls, i, n) =>
     n > 0 && html`
@@ -101,7 +105,7 @@ function Brush() {
         style=${{ left: `${(i / BINS) * 100}%`, height: `${Math.round((34 * n) / most)}px` }}
       ></i>
     `;
-  const percent = (minutes) => `${(minutes / SPAN) * 100}%`;
+  const percent = (minutes) => `${(minutes / (end - begin)) * 100}%`;
   return html`
     <div class="brushbox">
       <span class="c3 brl">Drag to zoom, click for all</span>
@@ -110,14 +114,14 @@ function Brush() {
         role="slider"
         tabindex="0"
         aria-label="Time window; arrows move it, [ and ] zoom"
-        aria-valuemin=${WHOLE[0]}
-        aria-valuemax=${WHOLE[1]}
+        aria-valuemin=${begin}
+        aria-valuemax=${end}
         aria-valuenow=${Math.round(a)}
         aria-valuetext=${`${clock(t + a * 60000, false)} to ${clock(t + b * 60000, false)}`}
         ...${useWindow([a, b])}
       >
         ${bins.map(([n, r, v], i) => html`${bar("hb", i, n)}${bar("hb r", i, r)}${bar("hb vv", i, v)}`)}
-        <div class="win" style=${{ left: percent(a - WHOLE[0]), width: percent(b - a) }}></div>
+        <div class="win" style=${{ left: percent(a - begin), width: percent(b - a) }}></div>
       </div>
     </div>
   `;

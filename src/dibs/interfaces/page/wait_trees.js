@@ -27,12 +27,12 @@ function parentsOf(edges) {
 
 const columnsFor = (n) => (n <= 6 ? 1 : n <= 16 ? 2 : n <= 36 ? 3 : 4);
 
-/** Measures subtrees: to the right the largest comes first, indented the last. */
-function measured(id, kids, indent) {
-  const all = (kids.get(id) || []).map((kid) => measured(kid, kids, indent));
-  const leaves = all.filter((kid) => !kid.kids.length && !kid.box);
+/** Measures subtrees. A deadlock stays together; then to the right the largest comes first, indented the last. */
+function measured(id, kids, ring, indent) {
+  const all = (kids.get(id) || []).map((kid) => measured(kid, kids, ring, indent));
+  const leaves = all.filter((kid) => !kid.kids.length && !kid.box && !kid.ring);
   const boxed = leaves.length >= BOX.from ? leaves.map((kid) => kid.id) : [];
-  const rest = all.filter((kid) => !boxed.includes(kid.id)).sort((a, b) => (indent ? -1 : 1) * (b.size - a.size));
+  const rest = all.filter((kid) => !boxed.includes(kid.id)).sort((a, b) => b.ring - a.ring || (indent ? a.size - b.size : b.size - a.size));
   const columns = columnsFor(boxed.length);
   const box = boxed.length && {
     ids: boxed,
@@ -40,13 +40,15 @@ function measured(id, kids, indent) {
     width: columns * CELL.width + 2 * BOX.pad,
     height: Math.ceil(boxed.length / columns) * CELL.height + 2 * BOX.pad,
   };
-  const below = box ? (indent ? [box, ...rest] : [...rest, box]) : rest;
+  const first = rest.filter((kid) => !indent || kid.ring);
+  const below = [...first, ...(box ? [box] : []), ...rest.filter((kid) => !first.includes(kid))];
   const height = below.reduce((sum, one) => sum + one.height + GAP.y, -GAP.y);
   const wide = below.reduce((most, one) => Math.max(most, one.width), 0);
   return {
     id,
     below,
     indent,
+    ring: ring.has(id),
     kids: rest,
     box,
     size: all.reduce((sum, kid) => sum + kid.size, 1),
@@ -114,11 +116,11 @@ export function waitTrees(edges, width, most) {
   const trees = names
     .filter((id) => !parents.has(id))
     .map((id) => {
-      const right = measured(id, kids, false);
-      return right.width <= width && right.height <= TALL ? right : measured(id, kids, true);
+      const right = measured(id, kids, ring, false);
+      return right.width <= width && right.height <= TALL ? right : measured(id, kids, ring, true);
     });
   const across = edges.filter((e) => parents.get(e.from) !== e);
-  const isRing = (tree) => ring.has(tree.id) || tree.kids.some(isRing);
+  const isRing = (tree) => tree.ring || tree.kids.some(isRing);
   const begins = new Map(); // any agent → its root
   const note = (tree, root) => {
     begins.set(tree.id, root);

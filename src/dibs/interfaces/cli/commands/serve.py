@@ -82,11 +82,11 @@ def _open_page(about: ServerAddress, words: Words) -> None:
         if webbrowser.open(address):
             return
     out = sys.stderr if words.json else sys.stdout
-    said = "no browser could be opened here; " if asked else ""
+    said = "no browser could be opened here\n" if asked else ""
     if "#code=" in address:
-        said += f"open within a minute, it signs you in once: {address}\n(`dibs serve --open` prints another link)"
+        said += f"page, signed in (once, within a minute): {address}\nanother link: dibs serve --open"
     else:
-        said += f"open {address} and sign in with the token in {about['token_file']}"
+        said += f"page: {address} (sign in with the token in {about['token_file']})"
     out.write(f"{said}\n")
     out.flush()
 
