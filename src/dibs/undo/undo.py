@@ -12,7 +12,7 @@ the rules. It needs the caller's machine: its files and its repository. So no se
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound, asking, named, quoted
+from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound, asking, named
 from dibs.machine import clock, durations, relative_times
 from dibs.operations.core.declare import Field
 from dibs.undo import apply, differences
@@ -229,4 +229,5 @@ def _diff(planner: Planner, one: FilePlan) -> str:
     """The difference that undoing makes."""
     if one.problem or one.to == one.now:
         return ""
-    return differences.shortened(differences.lines(one.now, one.to, planner.content, ("now", "after the undo"), context=2))
+    names = ("now", "after the undo")
+    return differences.shortened(differences.lines(one.now, one.to, planner.content, names, context=2))

@@ -99,8 +99,7 @@ def status(result: StatusAnswer, about: Surroundings, *, every: bool = False) ->
         items.append(f"{named(waiter)} waits for {', '.join(waiter['resources'])} ({times.ago(waiter['since'])})")
     longest = min([(waiter["since"], on[1]) for waiter, on in places if on], default=None)
     if longest is not None:
-        name = quoted(longest[1])
-        ways = f"`dibs ask {name} TEXT` asks its holder, `dibs release {name} --force --why TEXT` takes it away"
+        ways = f"`{asking(longest[1])}` asks its holder, `{taking_away([longest[1]])}` takes it away"
         items += ["", f"to free one: {ways}"]
     return [*items, *continued(result)]
 
