@@ -65,6 +65,9 @@ if TYPE_CHECKING:
     Sentence = Callable[["Teller", LogEvent, Json, "Known | None"], str]
 
 SHOWN = 3  # resources and agents that a sentence names; the rest is a number
+ABOUT_AGENTS = ("agent.", "message.", "rules.", "claim.asked")  # kinds of events whose subject is an agent
+# Fields of an event's data that have an agent's id, or several.
+AGENT_FIELDS = frozenset({"to", "by", "holder", "from", "about", "suspects", "holders", "of", "blockers"})
 MAX_WORDS = 160  # letters of what an agent wrote
 SHORT_COMMIT = 8  # letters of a commit's id
 VERBS = {"write": "claimed {}", "read": "claimed {} for reading", "watch": "started watching {}"}
@@ -149,15 +152,21 @@ class Teller:
 
 def mentioned(events: Iterable[LogEvent]) -> list[str]:
     """The agents that these events may name: their ids, and words that are none."""
-    found: dict[str, None] = {}
+    found: set[str] = set()
     for event in events:
+        found.add(event["agent"])
+        if event["kind"].startswith(ABOUT_AGENTS):
+            found.add(event["subject"])
         data = event["data"]
-        said = [event["agent"], event["subject"], *[data.get(name) for name in ("to", "by", "holder", "from", "about")]]
-        for name in ("suspects", "holders", "of"):
-            said += data.get(name) or ()
-        said += [one.get("agent") for one in data.get("blockers") or () if isinstance(one, dict)]
-        found.update(dict.fromkeys([one for one in said if isinstance(one, str) and one]))
-    return list(found)
+        if AGENT_FIELDS.isdisjoint(data):
+            continue
+        for name in AGENT_FIELDS.intersection(data):
+            value = data[name]
+            for one in value if isinstance(value, list) else (value,):
+                said = one.get("agent") if isinstance(one, dict) else one
+                if isinstance(said, str):
+                    found.add(said)
+    return sorted(found - {""})
 
 
 def what(resources: Iterable[Resource | str] | None) -> str:
