@@ -73,14 +73,14 @@ SHORT_COMMIT = 8  # letters of a commit's id
 VERBS = {"write": "claimed {}", "read": "claimed {} for reading", "watch": "started watching {}"}
 # {on}, {of}: what a claim or a wait was about, with its preposition; nothing where that is not known.
 ENDS = {
-    "expired": "{who}'s claim{on} expired: it was not renewed.",
-    "gone": "{who}'s process exited: its claim{on} ended{after}.",
+    "expired": "{whose} claim{on} expired: it was not renewed.",
+    "gone": "{whose} process exited: its claim{on} ended{after}.",
     "killed": "{who} was killed: its claim{on} ended{after}.",
-    "cancelled": "{who}'s task was cancelled: its claim{on} ended{after}.",
-    "preempted": "{who}'s task was preempted: its claim{on} ended{after}.",
+    "cancelled": "{whose} task was cancelled: its claim{on} ended{after}.",
+    "preempted": "{whose} task was preempted: its claim{on} ended{after}.",
     "unclaimed": "{who} did not pick up the hand-over{of} in time.",
-    "removed": "The working tree was removed: {who}'s claim{on} ended{after}.",
-    "epoch": "The store lost commits: {who}'s claim{on} ended.",
+    "removed": "The working tree was removed: {whose} claim{on} ended{after}.",
+    "epoch": "The store lost commits: {whose} claim{on} ended.",
 }
 WAITS = {
     "granted": "{who} got its turn{for_}{after}.", "gave_up": "{who} gave up waiting{for_}{after}.",
@@ -253,8 +253,9 @@ def _ended(t: Teller, e: LogEvent, d: ClaimEnded, known: Known | None) -> str:
     if d["why"] == "forced":
         things = what(known["resources"]) if known else "a claim"
         return f"{t.who(d.get('by'))} took {things} away from {who}{_after(e, known)}{_why(d.get('reason'))}."
-    form = ENDS.get(d["why"], "{who}'s claim{on} ended{after}.")
-    return form.format(who=who, on=on, of=_about("of", known), after=_after(e, known))
+    form = ENDS.get(d["why"], "{whose} claim{on} ended{after}.")
+    whose = f"{who}'" if who.endswith("s") else f"{who}'s"
+    return form.format(who=who, whose=whose, on=on, of=_about("of", known), after=_after(e, known))
 
 
 def _committed(t: Teller, e: LogEvent, d: ClaimCommitted, known: Known | None) -> str:

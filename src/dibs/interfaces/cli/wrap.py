@@ -106,6 +106,8 @@ def _hang(bare: str, columns: int) -> int:
         begin = gap + 2
     elif bare[begin : begin + 2] in {"- ", "! ", "* "}:
         begin += 2
+    elif bare[begin:].partition(". ")[0].isdecimal():  # a numbered step
+        begin = bare.index(". ", begin) + 2
     return begin if begin <= most else 0
 
 
