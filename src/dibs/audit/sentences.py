@@ -122,10 +122,10 @@ class Teller:
 
     def tell(self, event: LogEvent, known: Known | None = None) -> str:
         """The sentence. `known` is the claim or the wait that the event's subject means, as it was then."""
-        say = SENTENCES.get(event["kind"])
-        if say is None:
+        try:
+            return SENTENCES[event["kind"]](self, event, event["data"], known)
+        except (KeyError, TypeError, ValueError, AttributeError):  # a kind or data of another version
             return f"{self.who(event['agent'])}: {quotes.clean(event['kind'])} {quotes.clean(event['subject'])}."
-        return say(self, event, event["data"], known)
 
     # --- parts of sentences
 

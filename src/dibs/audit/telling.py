@@ -35,7 +35,7 @@ class Telling:
         self._events[event["seq"]] = event
         self._from = min(self._from or event["seq"], event["seq"])
         if event["kind"] in BEGINS:
-            self._known[event["subject"]] = {"now": event["now"], "resources": event["data"]["resources"]}
+            self._known[event["subject"]] = {"now": event["now"], "resources": event["data"].get("resources", ())}
             while len(self._known) > MAX_KNOWN:
                 del self._known[next(iter(self._known))]
 
@@ -59,7 +59,7 @@ class Telling:
             view["text"] = teller.tell(event, known)
             if kind == "claim.released" and event["data"].get("left") and known:
                 self._known[subject] = {"now": known["now"], "resources": event["data"]["left"]}
-            elif kind == "task.moved" and event["data"]["to"] == "executing":
+            elif kind == "task.moved" and event["data"].get("to") == "executing":
                 self._known[subject] = {"now": event["now"], "resources": []}
             elif known and is_over(event):
                 del self._known[subject]
