@@ -179,7 +179,7 @@ class Deadlock(DibsError):
 
     def say(self) -> str:
         steps = [
-            f"{named(step)} waits for {step['resource']} of {named(step, 'holder')}"
+            f"{named(step)} waits for {step['resource']}, held by {named(step, 'holder')}"
             for step in self.fields.get("cycle", ())
         ]
         way = "pick other work"

@@ -355,6 +355,14 @@ def test_what_agents_wrote_cannot_leave_its_quotation_marks_or_move_the_cursor()
     assert text.endswith("…”.")
 
 
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_an_event_with_the_data_of_another_version_is_told_all_the_same(kind: str) -> None:
+    for data in ({}, {"resources": "no list", "blockers": [1, None], "why": {"a": [1]}, "paths": None, "to": 3}):
+        event: Any = {"kind": kind, "agent": "x", "subject": "y", "now": 0, "data": data}
+        assert sentences.Teller({}).tell(event).rstrip().endswith((".", "`")), kind
+        assert sentences.mentioned([event])
+
+
 def test_an_event_of_an_unknown_kind_is_told_all_the_same() -> None:
     event: Any = {"kind": "new.kind", "agent": "x", "subject": "y", "now": 0, "data": {}}
     assert sentences.Teller({}).tell(event) == "x: new.kind y."

@@ -197,7 +197,7 @@ def test_a_last_attempt_that_is_lost_counts_as_quarantined_and_as_lost_also_by_k
     for totals in (made.total, made.agents["ann"], made.task_kinds["any"]):
         assert (totals.counts["quarantined"], totals.counts["lost"], totals.times["lost"]) == (1, 1, MINUTE)
     assert told(fleet, "task:t")[-1] == (
-        "ann lost task t after 1m (gone): it is quarantined, nobody gets it any more."
+        "ann lost task t after 1m (gone): it is quarantined: no agent gets it."
     )  # fmt: skip
 
 

@@ -107,20 +107,20 @@ def page_of(
 
     `called` gives the names of agents, where the store is asked elsewhere; `telling` adds the sentences.
     """
-    found: list[LogEvent] = []
+    found: list[EventView] = []
     while True:
         page = store.events(since, PAGE)
         for event in page:
             opened = read_event(event)
             if telling is not None:
-                telling.pass_by((opened,))
+                telling.read(opened)
             if wanted.takes(opened, event.wall):
                 if limit and len(found) == limit:
-                    return _shown(store, found, called, telling), since, True
-                found.append(opened)
+                    return _named(store, found, called, telling), since, True
+                found.append(_shown(opened))
             since = event.seq
         if len(page) < PAGE:
-            return _shown(store, found, called, telling), since, False
+            return _named(store, found, called, telling), since, False
 
 
 def last_of(
@@ -136,24 +136,24 @@ def last_of(
     if before:
         head = min(head, before - 1)
     if not limit or wanted.paths:
-        shown, last, _ = page_of(store, since, wanted, 0, telling=telling)
+        found, last, _ = page_of(store, since, wanted, 0, telling=telling)
         if before:
-            shown, last = [event for event in shown if event["seq"] < before], head
-        cut = bool(limit) and len(shown) > limit
-        shown = shown[-limit:] if limit else shown
-        return shown, last, cut, shown[0]["seq"] if shown else 0
-    found: list[LogEvent] = []
+            found, last = [event for event in found if event["seq"] < before], head
+        cut = bool(limit) and len(found) > limit
+        found = found[-limit:] if limit else found
+        return found, last, cut, found[0]["seq"] if found else 0
+    found = []
     high, size, least = head, limit, max(since, head - most) if most else since
     while high > least and len(found) <= limit:
         low = max(least, high - size)
         page = [event for event in store.events(low, high - low) if event.seq <= high]
         opened = [read_event(event) for event in page]
         if telling is not None:
-            telling.pass_by(opened)
-        found = [one for one in opened if wanted.takes(one, one["wall"])] + found
+            list(map(telling.read, opened))
+        found = [_shown(one) for one in opened if wanted.takes(one, one["wall"])] + found
         if wanted.is_plain and len(found) == limit:
             earlier = bool(page) and page[0].seq > since + 1 and bool(store.events(since, 1)[0].seq < page[0].seq)
-            return _shown(store, found, None, telling), head, earlier, found[0]["seq"]
+            return _named(store, found, None, telling), head, earlier, found[0]["seq"]
         there = page or store.events(least, 1)  # an empty page: pruned, or an archive is lost and others are before it
         if not there or there[0].seq > high or (page and page[0].wall < wanted.wall):
             high = since
@@ -161,26 +161,31 @@ def last_of(
         high, size = low, PAGE
     cut = len(found) > limit
     first = found[-limit]["seq"] if cut else high + 1
-    return _shown(store, found[-limit:], None, telling), head, cut or high > since, first
+    return _named(store, found[-limit:], None, telling), head, cut or high > since, first
 
 
-def _shown(store: Log, events: list[LogEvent], called: Names | None, telling: Telling | None) -> list[EventView]:
-    """The events as people and programs see them: with the name that each agent has now, and the sentences."""
+def _named(
+    store: Log, events: list[EventView], called: Names | None = None, telling: Telling | None = None
+) -> list[EventView]:
+    """The events with the name that each agent has now, and with their sentences."""
     if not events:
-        return []
+        if telling is not None:
+            telling.tell([], {})  # what was read is not needed any more
+        return events
     agents = [agent for event in events for agent in (event["agent"], _other(event)) if agent]
     if telling is not None:
-        telling.search(store, events)
-        agents += telling.mentioned(events)
+        agents += telling.look(store, events)
     try:
         known = store.look(lambda tx: names.names_of(tx, agents)) if called is None else called(agents)
     except Unsettled:  # a server that lost commits: the log is shown anyway
         known = {}
-    found = [_view(event, known) for event in events]
+    for event in events:
+        event["name"] = known.get(event["agent"], "")
+        if other := _other(event):
+            event["subject_name"] = known.get(other, other)
     if telling is not None:
-        for view, text in zip(found, telling.texts(events, known), strict=True):
-            view["text"] = text
-    return found
+        telling.tell(events, known)
+    return events
 
 
 def _other(event: AnyEvent) -> str:
@@ -190,12 +195,10 @@ def _other(event: AnyEvent) -> str:
     return subject if about and subject != event["agent"] else ""
 
 
-def _view(event: LogEvent, known: dict[str, str]) -> EventView:
-    view: EventView = {
+def _shown(event: LogEvent) -> EventView:
+    """An event without the names of its agents, which `_named` adds."""
+    return {
         "seq": event["seq"], "at": clock.iso(event["wall"]), "kind": event["kind"], "agent": event["agent"],
         "subject": event["subject"], "data": event["data"], "commit": event["commit"], "link": event["link"],
-        "name": known.get(event["agent"], ""),
+        "name": "",
     }  # fmt: skip
-    if other := _other(event):
-        view["subject_name"] = known.get(other, other)
-    return view

@@ -66,19 +66,22 @@ if TYPE_CHECKING:
     Sentence = Callable[["Teller", LogEvent, Json, "Known | None"], str]
 
 SHOWN = 3  # resources and agents that a sentence names; the rest is a number
+ABOUT_AGENTS = ("agent.", "message.", "rules.", "claim.asked")  # kinds of events whose subject is an agent
+# Fields of an event's data that have an agent's id, or several.
+AGENT_FIELDS = frozenset({"to", "by", "holder", "from", "about", "suspects", "holders", "of", "blockers"})
 MAX_WORDS = 160  # letters of what an agent wrote
 SHORT_COMMIT = 8  # letters of a commit's id
 VERBS = {"write": "claimed {}", "read": "claimed {} for reading", "watch": "started watching {}"}
 # {on}, {of}: what a claim or a wait was about, with its preposition; nothing where that is not known.
 ENDS = {
-    "expired": "{who}'s claim{on} expired: it was not renewed.",
-    "gone": "{who}'s process exited: its claim{on} ended{after}.",
+    "expired": "{whose} claim{on} expired: it was not renewed.",
+    "gone": "{whose} process exited: its claim{on} ended{after}.",
     "killed": "{who} was killed: its claim{on} ended{after}.",
-    "cancelled": "{who}'s task was cancelled: its claim{on} ended{after}.",
-    "preempted": "{who}'s task was preempted: its claim{on} ended{after}.",
+    "cancelled": "{whose} task was cancelled: its claim{on} ended{after}.",
+    "preempted": "{whose} task was preempted: its claim{on} ended{after}.",
     "unclaimed": "{who} did not pick up the hand-over{of} in time.",
-    "removed": "The working tree was removed: {who}'s claim{on} ended{after}.",
-    "epoch": "The store lost commits: {who}'s claim{on} ended.",
+    "removed": "The working tree was removed: {whose} claim{on} ended{after}.",
+    "epoch": "The store lost commits: {whose} claim{on} ended.",
 }
 WAITS = {
     "granted": "{who} got its turn{for_}{after}.", "gave_up": "{who} gave up waiting{for_}{after}.",
@@ -120,10 +123,10 @@ class Teller:
 
     def tell(self, event: LogEvent, known: Known | None = None) -> str:
         """The sentence. `known` is the claim or the wait that the event's subject means, as it was then."""
-        say = SENTENCES.get(event["kind"])
-        if say is None:
+        try:
+            return SENTENCES[event["kind"]](self, event, event["data"], known)
+        except (KeyError, TypeError, ValueError, AttributeError):  # a kind or data of another version
             return f"{self.who(event['agent'])}: {quotes.clean(event['kind'])} {quotes.clean(event['subject'])}."
-        return say(self, event, event["data"], known)
 
     # --- parts of sentences
 
@@ -150,15 +153,21 @@ class Teller:
 
 def mentioned(events: Iterable[LogEvent]) -> list[str]:
     """The agents that these events may name: their ids, and words that are none."""
-    found: dict[str, None] = {}
+    found: set[str] = set()
     for event in events:
+        found.add(event["agent"])
+        if event["kind"].startswith(ABOUT_AGENTS):
+            found.add(event["subject"])
         data = event["data"]
-        said = [event["agent"], event["subject"], *[data.get(name) for name in ("to", "by", "holder", "from", "about")]]
-        for name in ("suspects", "holders", "of"):
-            said += data.get(name) or ()
-        said += [one.get("agent") for one in data.get("blockers") or () if isinstance(one, dict)]
-        found.update(dict.fromkeys([one for one in said if isinstance(one, str) and one]))
-    return list(found)
+        if AGENT_FIELDS.isdisjoint(data):
+            continue
+        for name in AGENT_FIELDS.intersection(data):
+            value = data[name]
+            for one in value if isinstance(value, list) else (value,):
+                said = one.get("agent") if isinstance(one, dict) else one
+                if isinstance(said, str):
+                    found.add(said)
+    return sorted(found - {""})
 
 
 def what(resources: Iterable[Resource | str] | None) -> str:
@@ -245,8 +254,9 @@ def _ended(t: Teller, e: LogEvent, d: ClaimEnded, known: Known | None) -> str:
     if d["why"] == "forced":
         things = what(known["resources"]) if known else "a claim"
         return f"{t.who(d.get('by'))} took {things} away from {who}{_after(e, known)}{_why(d.get('reason'))}."
-    form = ENDS.get(d["why"], "{who}'s claim{on} ended{after}.")
-    return form.format(who=who, on=on, of=_about("of", known), after=_after(e, known))
+    form = ENDS.get(d["why"], "{whose} claim{on} ended{after}.")
+    whose = f"{who}'" if who.endswith("s") else f"{who}'s"
+    return form.format(who=who, whose=whose, on=on, of=_about("of", known), after=_after(e, known))
 
 
 def _committed(t: Teller, e: LogEvent, d: ClaimCommitted, known: Known | None) -> str:

@@ -12,13 +12,12 @@ from dibs.stores.seam import read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from dibs.audit.answers import EventView
     from dibs.audit.events import Log
     from dibs.audit.sentences import Known
     from dibs.stores.seam import LogEvent
 
-MAX_BEFORE = 1_000  # events before a page that are searched: one trip to the store
+MAX_BEFORE = 300  # events before a page that are searched: two milliseconds
 MAX_KNOWN = 20_000  # claims, waits and attempts that a listener of weeks remembers
 LATER = frozenset({"claim.moved", "claim.ended", "claim.committed", "claim.renewed", "wait.ended", "interest.ended"})
 
@@ -28,43 +27,40 @@ class Telling:
 
     def __init__(self) -> None:
         self._known: dict[str, Known] = {}
-        self._from = 0  # the first event that passed; those before it may be searched once
+        self._events: dict[int, LogEvent] = {}  # that were read for this page
+        self._from = 0  # the first event that was read; those before it are searched once
 
-    def pass_by(self, events: Iterable[LogEvent]) -> None:
-        """Events that are read, wanted or not, oldest first."""
-        known = self._known
-        for event in events:
-            self._from = min(self._from or event["seq"], event["seq"])
-            if event["kind"] in BEGINS:
-                known.setdefault(event["subject"], {"now": event["now"], "resources": event["data"]["resources"]})
-        while len(known) > MAX_KNOWN:
-            del known[next(iter(known))]
+    def read(self, event: LogEvent) -> None:
+        """An event of the log passes, wanted or not."""
+        self._events[event["seq"]] = event
+        self._from = min(self._from or event["seq"], event["seq"])
+        if event["kind"] in BEGINS:
+            self._known[event["subject"]] = {"now": event["now"], "resources": event["data"].get("resources", ())}
+            while len(self._known) > MAX_KNOWN:
+                del self._known[next(iter(self._known))]
 
-    def search(self, log: Log, events: list[LogEvent]) -> None:
-        """Look in the events just before the first one for what these are about, if it is not known."""
-        if self._from > 1 and any(one["kind"] in LATER and one["subject"] not in self._known for one in events):
+    def look(self, log: Log, views: list[EventView]) -> list[str]:
+        """Look for what these are about, if it is not known; returns the agents whose names the sentences need."""
+        if self._from > 1 and any(one["kind"] in LATER and one["subject"] not in self._known for one in views):
             after = max(0, self._from - 1 - MAX_BEFORE)
             before = [event for event in log.events(after, self._from - 1 - after) if event.seq < self._from]
-            self.pass_by([read_event(event) for event in before])
+            for event in before:
+                self.read(read_event(event))
             self._from = 1  # once
+        return sentences.mentioned([self._events[one["seq"]] for one in views])
 
-    @staticmethod
-    def mentioned(events: list[LogEvent]) -> list[str]:
-        """The agents whose names the sentences need."""
-        return sentences.mentioned(events)
-
-    def texts(self, events: list[LogEvent], names: dict[str, str]) -> list[str]:
-        """The sentence of each."""
+    def tell(self, views: list[EventView], names: dict[str, str]) -> None:
+        """Give each its sentence."""
         teller = sentences.Teller(names)
-        found = []
-        for event in events:
+        for view in views:
+            event = self._events[view["seq"]]
             subject, kind = event["subject"], event["kind"]
             known = None if kind in BEGINS else self._known.get(subject)
-            found.append(teller.tell(event, known))
+            view["text"] = teller.tell(event, known)
             if kind == "claim.released" and event["data"].get("left") and known:
                 self._known[subject] = {"now": known["now"], "resources": event["data"]["left"]}
-            elif kind == "task.moved" and event["data"]["to"] == "executing":
+            elif kind == "task.moved" and event["data"].get("to") == "executing":
                 self._known[subject] = {"now": event["now"], "resources": []}
             elif known and is_over(event):
                 del self._known[subject]
-        return found
+        self._events.clear()

@@ -58,3 +58,13 @@ def test_deadlock_the_alerts_name_every_way_to_resolve_it_and_each_works_as_type
     assert shell.run(*ask).returncode == 0
     assert shell.run(*release).returncode == 0  # 3
     assert waiter.wait(timeout=60) == 0
+
+
+def test_explain_says_once_what_happened_twice_and_a_first_start_is_no_restart(shell: Shell) -> None:
+    shell.json("boot", "--as", "bob", exit=0)
+    shell.json("claim", "a.py", "--as", "ann", exit=0)
+    for _ in range(2):
+        shell.json("claim", "a.py", "--as", "bob", exit=1)
+    assert "bob was refused a.py: ann held it. (2 times)" in shell.run("explain", "a.py").stdout
+    assert len(shell.json("explain", "a.py")["steps"]) == 3
+    assert "bob started." in shell.run("explain", "bob").stdout

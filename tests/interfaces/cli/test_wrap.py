@@ -18,6 +18,7 @@ LONG = "the importer is rewritten so that it reads the files of all the customer
     [
         ("one two three four five six", ["one two three four", "five six"]),
         ("  - one two three four five", ["  - one two three", "    four five"]),
+        (" 1. one two three four five", [" 1. one two three", "    four five"]),
         ("1  5m  ann claimed src/a.py", ["1  5m  ann claimed", "       src/a.py"]),
         ("wait: `dibs claim src/a.py --wait 60s` or not", ["wait:", "`dibs claim src/a.py --wait 60s`", "or not"]),
         ("an odd ` is no command at all", ["an odd ` is no", "command at all"]),

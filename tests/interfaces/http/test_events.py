@@ -94,7 +94,7 @@ def test_a_listener_gets_every_event_once_with_the_object_of_the_log(served: Any
     last = web.workspace.log(limit=1)["cursor"]
     frames = listener.read(lambda found: found and found[-1][1]["seq"] >= last)
     assert [data["seq"] for _, data in frames] == list(range(1, last + 1))
-    assert [data for _, data in frames] == web.workspace.log(after=0, limit=0)["events"]
+    assert [data for _, data in frames] == web.workspace.log(after=0, limit=0, sentences=True)["events"]
     assert all(kind == data["kind"] for kind, data in frames)
     listener.close()
 

@@ -157,7 +157,7 @@ def test_two_who_wait_for_each_other_are_found_when_the_cycle_closes(fleet: Flee
         fleet.claim("b", "one.py", wait=MINUTE)
     steps = [(step["agent"], step["resource"], step["holder"]) for step in refused.value.cycle]
     assert steps == [("b", "one.py", "a"), ("a", "two.py", "b")]
-    assert "b waits for one.py of a; a waits for two.py of b" in refused.value.message
+    assert "b waits for one.py, held by a; a waits for two.py, held by b" in refused.value.message
 
 
 def test_a_cycle_of_three_through_directories_and_globs_is_named(fleet: Fleet) -> None:

@@ -14,7 +14,8 @@ from dibs.interfaces.cli.terminal import cells
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TextIO
+    from collections.abc import Iterable
+    from typing import TextIO
 
 NARROWEST = 30  # columns: below this the terminal itself breaks lines
 MAX_HANG = 0.45  # of the width: a label that is longer has its text below it
@@ -38,9 +39,10 @@ class Wrapping:
         self._begun = False  # the last line has no end yet: a question, or progress
         self._in_hunk = False
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """All but writing is the terminal's own."""
-        return getattr(self._stream, name)
+        found: object = getattr(self._stream, name)
+        return found
 
     def write(self, text: str) -> int:
         """Write lines, the long ones wrapped."""
@@ -55,7 +57,7 @@ class Wrapping:
         self._stream.write("\n".join(found))
         return len(text)
 
-    def writelines(self, lines: Any) -> None:
+    def writelines(self, lines: Iterable[str]) -> None:
         """Write some."""
         for line in lines:
             self.write(line)
@@ -104,6 +106,8 @@ def _hang(bare: str, columns: int) -> int:
         begin = gap + 2
     elif bare[begin : begin + 2] in {"- ", "! ", "* "}:
         begin += 2
+    elif bare[begin:].partition(". ")[0].isdecimal():  # a numbered step
+        begin = bare.index(". ", begin) + 2
     return begin if begin <= most else 0
 
 

@@ -456,7 +456,7 @@ def _alert(model: Model, alert: OpenAlert, number: int, columns: int) -> Line:
         end += "   a ack"
     size = 17 if wide else 12
     head = [(f"!{number} ", style), (pad(word, size), f"bold {style}"), (" ", "")]
-    room = max(0, columns - 4 - size - len(end) - 1)
+    room = max(0, columns - len(f"!{number} ") - size - 1 - len(end) - 1)
     said, order = plain(text), f"  {plain(alert['remedy'])}"
     if len(said) + len(order) <= room:  # there is room for the command, too; its story has it anyway
         return fit([*head, (said, ""), (pad(order, room - len(said)), "dim"), (" ", ""), (end, "dim")], columns)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 WIDE, TALL = 100, 30  # from this size on all panes are shown
 WIDEST = 160  # columns from which on agents, what is held and who waits are next to each other
+LEAST_STACKED, LEAST_BESIDE = 22, 16  # rows below which many alerts leave room for one pane only
 LOWEST = 7  # rows that are left for the last band: the log
 ROOMY = 100  # columns from which on a title has its count
 ALERT_SHARE = 0.34  # of the height, at most
@@ -65,7 +66,8 @@ def frame(view: View, columns: int, rows: int) -> list[Line]:
     elif model.is_empty:
         lines += [_titled("No agents yet", columns), *_filled(_first_steps(columns), columns, room - 1)]
     else:
-        lines += (_all if wide else _one)(view, columns, room, above)
+        fits = wide and room >= (LEAST_STACKED if columns < WIDEST else LEAST_BESIDE)
+        lines += (_all if fits else _one)(view, columns, room, above)
     return [*lines[: rows - 1], _foot(view, columns, wide=wide)]
 
 
@@ -289,15 +291,20 @@ def _heights(view: View, bands: list[Band], rows: int) -> list[int]:
     room = rows - len(bands)
     needs = [max([_need(view, pane) for pane, _ in band]) for band in bands[:-1]]
     budget = max(2 * len(needs), room - LOWEST)
-    while sum(needs) > budget:
-        needs[needs.index(max(needs))] -= 1
+    least = [max([_titles(pane) for pane, _ in band]) for band in bands]
+    while sum(needs) > budget:  # the one with the most rows below its titles gives way
+        needs[max(range(len(needs)), key=lambda place: needs[place] - least[place])] -= 1
     return [*needs, room - sum(needs)]
 
 
 def _need(view: View, pane: int) -> int:
     """The rows of a pane with its titles; one at least, which says that there is nothing."""
-    titles = 3 if pane == TASKS else 1
-    return titles + max(1, len(view.rows(pane)))
+    return _titles(pane) + max(1, len(view.rows(pane)))
+
+
+def _titles(pane: int) -> int:
+    """Rows above those of a pane: its columns' titles, and how many tasks are in each state."""
+    return 3 if pane == TASKS else 1
 
 
 def _headed(view: View, pane: int, left: int, above: int, size: tuple[int, int]) -> list[Line]:

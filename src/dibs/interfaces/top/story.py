@@ -11,8 +11,7 @@ from dibs.interfaces.top.words import covers, length, ms, plain, touches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
+    from collections.abc import Callable, Iterable, Mapping
 
     from dibs.interfaces.top import records
     from dibs.interfaces.top.model import Model
@@ -297,7 +296,7 @@ def _event(model: Model, story: Story) -> list[Row]:
     return [*rows, fact("Kind", event["kind"], tone="dim"), *_long("Fields", _fields(event["data"]), tone="dim")]
 
 
-def _fields(data: dict[str, Any]) -> str:
+def _fields(data: Mapping[str, object]) -> str:
     """The data of an event, as `log --raw` and its JSON have it."""
     said = [f"{name} {value if isinstance(value, str) else jsontext.encode(value)}" for name, value in data.items()]
     return ", ".join([one for one in said if one])

@@ -84,7 +84,7 @@ def facts(model: Model) -> list[tuple[str, str, str, str]]:
         text = f"no two of {radar['looked']} working trees and branches would conflict"
         if radar["looked"] <= 1:
             text = "only one working tree or branch: nothing to merge"
-        found.append(("Conflicts", f"{text} (looked {length(state.now - ms(radar['looked_at']))} ago)", "ok", ""))
+        found.append(("Conflicts", f"{text} (checked {length(state.now - ms(radar['looked_at']))} ago)", "ok", ""))
     for conflict in radar["conflicts"]:
         since = length(state.now - ms(conflict["since"]))
         agents = [agent for side in conflict["sides"] for agent in side["agents"]]

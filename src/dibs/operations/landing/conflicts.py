@@ -177,7 +177,9 @@ def _radar(tx: Transaction, call: Call, request: RadarRequest) -> RadarAnswer:
 
 
 def _shown(tx: Transaction, conflict: ComingConflict, names: dict[str, str]) -> ComingConflictView:
-    sides: list[SideView] = [{**side, "name": names[side["side"]]} for side in conflict["sides"]]
+    sides: list[SideView] = [
+        {**side, "name": names[side["side"]], "agents_name": _names(tx, side["agents"])} for side in conflict["sides"]
+    ]
     files: list[ConflictFileView] = [
         {**file, "hunks": [{"one": hunk[0:2], "other": hunk[2:4]} for hunk in file["hunks"]]}
         for file in conflict["files"]
