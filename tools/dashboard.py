@@ -26,7 +26,7 @@ PICTURES: tuple[tuple[str, str, str, dict[str, int], str], ...] = (
     ("overview", "#/overview", "light", WIDE, ""),
     ("timeline", "#/timeline", "dark", WIDE, ""),
     ("tasks", "#/tasks", "light", WIDE, "point"),
-    ("graph", "#/graph", "dark", WIDE, ""),
+    ("waits", "#/waits", "dark", WIDE, ""),
     ("log", "#/log", "light", WIDE, ""),
     ("worktrees", "#/worktrees", "dark", WIDE, ""),
     ("story", "#/overview?open=agent:cleo", "dark", WIDE, ""),

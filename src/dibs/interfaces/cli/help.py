@@ -85,10 +85,10 @@ def overview(*, every: bool = False, plumbing: bool = False, as_json: bool = Fal
         if (whom == PLUMBING) is not plumbing:
             continue
         if whom not in {last, PLUMBING}:
-            lines += [bold(TITLES[whom]), ""]
+            lines += [*map(bold, wrapped(TITLES[whom], width)), ""]
         last = whom
-        lines += [bold(f"{title}:"), *_pairs([_summary(name) for name in members], width), ""]
-    lines += ["`dibs help COMMAND` explains one.", *([] if plumbing else [HIDDEN]), *topic_lines(width)]
+        lines += [*map(bold, wrapped(f"{title}:", width)), *_pairs([_summary(name) for name in members], width), ""]
+    lines += ["`dibs help COMMAND` explains one.", *([] if plumbing else wrapped(HIDDEN, width)), *topic_lines(width)]
     terminal.write(lines)
     return YES
 

@@ -1,7 +1,8 @@
-// Oversight: is the fleet coordinated, who writes what, what does it cost? Three answers of the server, read when the
+// Health: is the fleet coordinated, who writes what, what does it cost? Three answers of the server, read when the
 // view is opened and on demand: each reads the whole log there.
 import { html, useEffect, useState } from "./lib.js";
 import { call } from "./api.js";
+import { Command, Said } from "./parts.js";
 
 const MARKS = {
   ok: ["✓", "ok"],
@@ -31,20 +32,20 @@ const seconds = (s) =>
         ? `${Math.round(s / 60)}m`
         : `${Math.round(s / 360) / 10}h`;
 
-function Finding({ f }) {
+function Finding({ f, act }) {
   return html`
     <li>
       <span class=${`tag ${f.severity === "low" ? "wait" : "bad"}`}>${f.settled ? "settled" : f.severity}</span>${" "}
-      ${f.text}
+      <${Said} text=${f.text} />
       ${f.events.map((n) => html` <button key=${n} class="lnk" data-open=${`ev:${n}`}>#${n}</button>`)}
       ${f.settled
         ? html`<span class="c3"> ${f.settled.name || f.settled.agent}: ${f.settled.why}</span>`
-        : f.remedy && html`<code class="todo">${f.remedy}</code>`}
+        : f.remedy && html`<div><${Command} text=${f.remedy} act=${act} label="Copy command" /></div>`}
     </li>
   `;
 }
 
-function Check({ found }) {
+function Check({ found, act }) {
   const grave = { none: "ok", low: "wait", medium: "wait", high: "bad" }[found.severity];
   return html`
     <section class="panel osc" aria-label="Check">
@@ -64,9 +65,9 @@ function Check({ found }) {
                 <span class="no">${c.number}</span>
                 <span class="mk" aria-label=${c.status}>${mark}</span>
                 <div>
-                  <span>${c.status === "fail" ? html`<b>${c.title}</b>` : c.message}</span>
+                  <span>${c.status === "fail" ? html`<b>${c.title}</b>` : html`<${Said} text=${c.message} />`}</span>
                   ${c.findings.length > 0 && html`
-                    <ul>${c.findings.slice(0, 20).map((f) => html`<${Finding} key=${f.id} f=${f} />`)}</ul>
+                    <ul>${c.findings.slice(0, 20).map((f) => html`<${Finding} key=${f.id} f=${f} act=${act} />`)}</ul>
                   `}
                 </div>
               </li>
@@ -256,7 +257,7 @@ function Stats({ found, since, choose }) {
   `;
 }
 
-export function Oversight() {
+export function Health({ act }) {
   const [state, set] = useState(kept);
   const [since, setSince] = useState("24h");
   const [busy, setBusy] = useState(false);
@@ -292,9 +293,11 @@ export function Oversight() {
         <button class="btn" id="look" disabled=${busy} onClick=${() => look(since)}>
           ${busy ? "Refreshing…" : "Refresh"}
         </button>
-        ${state.error && html`<span class="c-bad">${state.error}</span>`}
+        <span class="c2">The guards are proven on each machine by</span>
+        <${Command} text="dibs doctor" act=${act} label="Copy command" />
+        ${state.error && html`<span class="c-bad"><${Said} text=${state.error} /></span>`}
       </div>
-      ${state.check && html`<${Check} found=${state.check} />`}
+      ${state.check && html`<${Check} found=${state.check} act=${act} />`}
       ${state.map && html`<${Matrix} found=${state.map} />`}
       ${state.stats && html`
         <${Stats}
