@@ -52,6 +52,16 @@ def test_every_variable_that_the_sources_read_or_set_is_in_the_reference() -> No
     assert used == set(VARIABLE.findall(page))
 
 
+def test_every_check_that_the_sources_of_doctor_name_is_in_the_troubleshooting_page() -> None:
+    """Those that only a broken workspace shows, too."""
+    named = re.compile(r"(?:_check|note)\(\s*f?\"([^\"]+)\"|yield f?\"([a-z {}]+)\", (?:True|False|not |ok)")
+    places = ("interfaces/cli/doctor/*.py", "interfaces/cli/commands/doctor.py", "audit/doctor.py", "stores/*/*.py")
+    texts = [path.read_text() for place in places for path in (TOP / "src" / "dibs").glob(place)]
+    found = {(one or other).replace("{client}", "CLIENT") for text in texts for one, other in named.findall(text)}
+    assert {"launcher", "persistence", "undo"} <= found
+    assert found - set(DOCTOR) == set(), "tools/troubleshooting.py needs a row"
+
+
 def test_every_check_of_doctor_is_in_the_troubleshooting_page(tmp_path: Path) -> None:
     """Of a workspace with every client, as doctor names them; a client's own checks stand under CLIENT."""
     dibs = [sys.executable, "-m", "dibs"]

@@ -67,6 +67,8 @@ DOCTOR = {
     "clients": ("do the settings of any client call dibs?", "`dibs init --clients NAME`"),
     "guards": ("can the hooks be tried?", "what it names"),
     "pure": ("could the client run without hooks, as OpenCode with `--pure`?", "start it without `--pure`"),
+    "CLIENT settings": ("do the client's settings let hooks run?", "the setting that it names"),
+    "CLIENT permissions": ("may the client run too much of dibs unasked?", "take out the entry that it names"),
     "CLIENT hooks": ("does the client have its hooks?", "`dibs init`"),
     "CLIENT guard": ("does the client's hook refuse a forbidden write?", "`dibs init`"),
     "CLIENT trust": ("would the client run the hooks?", "start the client once in the folder, and trust it"),
@@ -74,8 +76,10 @@ DOCTOR = {
         "does the client's entry start the tools (MCP)?",
         "install the extra `mcp`, then `dibs init`",
     ),
+    "set-up": ("is this a trial for you alone?", "`dibs init` makes it the team's"),
     "committed": ("do other worktrees and clones have the hooks?", "commit what `dibs init` wrote"),
     "bare": ("could the client run without hooks, as Claude Code with `--bare`?", "start it without `--bare`"),
+    "audit": ("could the audit look?", "`dibs check` says what stood in its way"),
     "git hooks": ("do commits and pushes pass the guards?", "`dibs init`"),
 }
 

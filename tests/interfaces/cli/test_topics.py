@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from dibs.interfaces.cli.command import family_of, names
+from dibs.interfaces.cli.help import TOPICS
 from dibs.interfaces.cli.manual import pages, topics
 from tests.documents import DOCUMENTS, TOP
 from tests.interfaces.cli.screen import ESCAPE, Screen
@@ -92,7 +93,7 @@ def test_a_topic_that_a_text_points_to_is_there() -> None:
     wrong = []
     for path in [*(TOP / "src").rglob("*.py"), *DOCUMENTS]:
         for word in re.findall(r"`dibs help ([a-z][\w/-]*)", path.read_text()):
-            known = word in names() or family_of(word) or topics.path_of(word) or word in {topics.LIST, *topics.COMMON}
+            known = word in names() or family_of(word) or topics.path_of(word) or word in {topics.LIST, *TOPICS}
             wrong += [] if known else [f"{path.name}: {word}"]
     assert wrong == []
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 
+from dibs.errors import quoted
 from dibs.interfaces.cli import terminal
 
 TYPE_CHECKING = False
@@ -101,7 +102,7 @@ def _link(link: re.Match[str], path: str, links: Mapping[str, str]) -> str:
     for part in target.partition("#")[0].removesuffix(".md").split("/"):
         parts = parts[:-1] if part == ".." else [*parts, part]
     topic = links.get("/".join(parts))
-    return f"{text} (`dibs help {topic}`)" if topic else text
+    return f"{text} (`dibs help {quoted(topic)}`)" if topic else text
 
 
 def _paragraph(text: str, width: int) -> list[str]:

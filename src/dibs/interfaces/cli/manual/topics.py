@@ -10,7 +10,7 @@ import sys
 from importlib import resources
 
 from dibs import jsontext
-from dibs.errors import YES, Invalid
+from dibs.errors import YES, Invalid, quoted
 from dibs.interfaces.cli import suggest, terminal
 from dibs.interfaces.cli.command import names
 from dibs.interfaces.cli.help import MAX_COLUMNS
@@ -82,7 +82,7 @@ def path_of(word: str) -> str:
 
 def pointer(command: str) -> list[str]:
     """The last line of a command's help, if a page has its name."""
-    return [f"More: `dibs help {path}`" for path in files() if path.partition("/")[2] == command][:1]
+    return [f"More: `dibs help {quoted(path)}`" for path in files() if path.partition("/")[2] == command][:1]
 
 
 def show(words: list[str], *, as_json: bool) -> int:
@@ -94,7 +94,7 @@ def show(words: list[str], *, as_json: bool) -> int:
     if not path:
         near = suggest.closest(word, sorted(topics()))
         if near:
-            raise Invalid(f"there is no topic {word!r}; did you mean `dibs help {near}`?", command=word)
+            raise Invalid(f"there is no topic {word!r}; did you mean `dibs help {quoted(near)}`?", command=word)
         suggest.no_command(words[0], words[1:])
     text = files()[path].read_text("utf-8")
     if as_json:
@@ -113,7 +113,7 @@ def _list(*, as_json: bool) -> int:
     for part, name in PARTS.items():
         rows = [[f"  {topic}".ljust(TOPIC_COLUMNS), title] for topic, its, title in found if its == part]
         lines += [terminal.Line(f"{name}:", "bold"), *pages.table([["", ""], *rows], _columns()), ""]
-    common = ", ".join(f"`dibs help {word}`" for word in COMMON)
+    common = ", ".join(f"`dibs help {quoted(word)}`" for word in COMMON)
     terminal.write([*lines, "`dibs help TOPIC` shows one.", f"What all commands have in common: {common}."])
     return YES
 
