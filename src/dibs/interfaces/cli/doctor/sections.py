@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 RANK: dict[str, int] = {"error": 0, "warning": 1, "advice": 2, "ok": 3}
 GUARDS = frozenset({"guard", "trust", "permissions"})  # second words of checks: `claude guard`
 RECORD = "record"  # the check of the log
+AUDITED = "check "  # how a check of the audit is named here
 STORE = "store"  # alerts of this kind: what is wrong with it now, the set-up says
 INTERNAL = frozenset({"gate", "pages", "space"})  # of no interest while they are well; `--json` has them
 # What ends the command in a remedy that says more.
@@ -96,7 +97,7 @@ def _todo(check: CheckView, command: str) -> str:
 
 def _add_line(section: DoctorSectionView, line: AuditCheckView) -> None:
     """One check of the audit, with each finding that a person has not settled."""
-    title = f"check {line['number']} {line['check']}"
+    title = f"{AUDITED}{line['number']} {line['check']}"
     if line["status"] == "n/a":
         section["absent"].append(line["message"])
         return
@@ -143,8 +144,12 @@ def _merged(findings: Iterable[DoctorFindingView]) -> list[DoctorFindingView]:
     for finding in sorted(findings, key=lambda one: RANK[one["severity"]]):
         remedy = finding["command"] or finding["todo"]
         known = found.setdefault((finding["severity"], remedy or finding["message"]), finding)
-        if known is not finding and finding["check"] not in {known["check"], *known["also"]}:
+        if known is finding:
+            continue
+        if finding["check"] not in {known["check"], *known["also"]}:
             known["also"].append(finding["check"])
+        elif finding["check"].startswith(AUDITED):  # other checks say the same of another working tree
+            known["message"] += f"; {finding['message']}"
     return list(found.values())
 
 
