@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tests.scratch import Shell
 
-DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "OVERSIGHT.md"
+DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "guides" / "oversight.md"
 
 
 class Place:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 from dibs.operations.messages.answers import _From
 
 if TYPE_CHECKING:
-    from dibs.operations.guards.answers import KeptView
+    from dibs.operations.guards.answers import AtWorkView, HolderView, KeptView
     from dibs.operations.oversight.answers import SettledView
 
 
@@ -32,6 +32,7 @@ class EventView(TypedDict):
     data: dict[str, Any]
     commit: int
     link: str
+    text: NotRequired[str]  # the sentence of `explain`, where sentences were asked for
 
 
 class MissingView(TypedDict):
@@ -65,6 +66,7 @@ class RestoreAnswer(TypedDict):
     id: NotRequired[str]
     undo: NotRequired[str | None]  # `restore` of this takes it back
     token: NotRequired[int]
+    holders: NotRequired[list[HolderView]]  # for which a person restored it; they keep it and were notified
 
 
 class BuiltOnView(TypedDict):
@@ -88,6 +90,28 @@ class UndoneFileView(TypedDict):
     others: list[BuiltOnView]
 
 
+class DiffFileView(TypedDict):
+    """A file with work of an agent that no commit has."""
+
+    path: str
+    tree: str  # its working tree
+    change: Literal["added", "deleted", "modified"]
+    added: int  # lines
+    removed: int  # lines
+    likely: bool  # it is not certain that the agent made the change
+    shared: bool  # others changed the file after it: their work is not in the diff
+    problem: str | None  # why there is no diff
+    diff: NotRequired[str]  # not with `stat`
+
+
+class DiffAnswer(TypedDict):
+    """Of `diff`."""
+
+    agent: str
+    name: str
+    files: list[DiffFileView]
+
+
 class UndoneView(TypedDict):
     """What an undo has done."""
 
@@ -105,6 +129,7 @@ class UndoneSubjectView(TypedDict):
     kind: str  # claim, undo, task or agent
     id: str
     agents: list[str]  # whose work it is
+    agents_name: list[str]  # what people call them
 
 
 class UndoAnswer(TypedDict):
@@ -114,6 +139,7 @@ class UndoAnswer(TypedDict):
     others: list[str]  # what else the word could mean, as it has to be written then
     commits: list[str]  # that are reverted
     notes: list[str]  # what is not undone here
+    holders: list[AtWorkView]  # who is at work on these files, and what it loses
     files: list[UndoneFileView]
     continued: list[UndoneView]  # undos that were interrupted, and that this one finished
     done: bool

@@ -453,7 +453,7 @@ def test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it(shell:
         refused = shell.json("release", "x", f"--commit={wrong}", "--as", "ann", exit=64)["error"]
         assert refused["field"] == "commit"
     shell.json("release", "x", "--commit", commit[:12], "--as", "ann", exit=0)
-    assert f"commit={commit}" in shell.run("log", "--kind", "claim.released").stdout
+    assert f"with commit {commit[:8]}." in shell.run("log", "--kind", "claim.released").stdout
 
 
 @pytest.mark.parametrize("words", [

@@ -28,9 +28,9 @@ def test_dibs_alone_shows_the_workspace_and_the_everyday_commands(shell: Shell) 
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0] == "repo · sqlite · 1 agent at work, 0 waiting"
-    assert lines[2].split() == ["RESOURCE", "HELD", "BY", "LEFT", "FOR", "WAITING"]
-    assert lines[3].split() == ["src/api.py", "ann", "30m", "new", "route"]
-    assert '! bob was refused 3 times on src/api.py: dibs ask src/api.py "…"' in done.stdout
+    assert lines[1].startswith("! bob was refused 3 times on src/api.py: `dibs ask src/api.py TEXT`, or `dibs release ")
+    assert lines[3].split() == ["FILE", "HELD", "BY", "LEFT", "FOR", "WAITING"]
+    assert lines[4].split() == ["src/api.py", "ann", "30m", "new", "route"]
     assert all(command in done.stdout for command, _ in audiences.EVERYDAY)
     assert len(audiences.EVERYDAY) == 14
 

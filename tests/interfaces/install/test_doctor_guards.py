@@ -106,7 +106,7 @@ def test_a_guard_that_does_not_refuse_is_called_open(repository: Shell, tmp_path
     (tmp_path / "stand-in" / "code").write_text(str(code))
     if code == 1:  # with `exit 2` at the end of the settings' command no failure is open; so somebody changed that
         path = repository.folder / ".claude" / "settings.json"
-        path.write_bytes(path.read_bytes().replace(b"; exit 2", b"; exit 1"))
+        path.write_bytes(path.read_bytes().replace(b"|| exit 2", b"|| exit 1"))
     checks = doctor(repository, exit=1)
     assert said in checks["claude guard"][0]["message"]
     assert checks["claude guard"][0]["severity"] == "error"

@@ -20,7 +20,7 @@ from dibs.audit.checks.findings import (  # fmt: skip
     at,
     few,
 )
-from dibs.errors import counted, quoted
+from dibs.errors import counted, quoted, settling
 from dibs.ledger.state import LIKELY
 from dibs.machine import durations, relative_times
 from dibs.operations.core.policy import DAY
@@ -74,7 +74,7 @@ def resources(look: Evidence) -> Line:
         if change["how"] == "unattributed" and change["grade"] != LIKELY:
             event = look.history.changes.get(change["id"])
             text = changed_under(look, change)
-            remedy = f"dibs restore {change['id']}" if change["kept"] else f"dibs ack {change['id']}"
+            remedy = settling(change["id"], is_kept=change["kept"])
             events = [event["seq"]] if event else []
             found.append(Finding(text, MEDIUM, events=events, code=f"change-{change['id']}", remedy=remedy))
     for event in look.history.doubts:
@@ -134,7 +134,7 @@ def orchestrator(look: Evidence) -> Line:
 def deadlines(look: Evidence) -> Line:
     """Every claim has a deadline, and none is overdue."""
     policy = look.policy
-    found = look.alerts("hold", "expired", "silent")
+    found = look.alerts("hold", "expired", "asks", "silent")
     longest = max([policy.max_life, *[one["max_life"] for one in policy.patterns if "max_life" in one]])
     if longest > DAY:
         text = f"a claim may be held for {relative_times.short(longest)}: a vanished agent blocks others as long"
@@ -204,8 +204,8 @@ def alerting(look: Evidence) -> Line:
     if failed:
         text = f"{counted(failed, 'alert')} could not be delivered"
         found.append(Finding(text, MEDIUM, code="undelivered", remedy="dibs alerts --json has the reasons"))
-    known = ("hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "removed", "deploy_stale",
-             "deploy_unverified", "poison", "breaker", "store", "rules")  # fmt: skip # each has its own line
+    known = ("hold", "wait", "deadlock", "expired", "dead", "asks", "silent", "violation", "bypass", "removed",
+             "deploy_stale", "deploy_unverified", "poison", "breaker", "store", "rules")  # fmt: skip # have own lines
     others = {alert["kind"] for alert in look.facts["alerts"]} - set(known)
     found += look.alerts(*others)
     lasting = looker is not None and looker["lasting"]

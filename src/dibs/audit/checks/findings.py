@@ -137,7 +137,7 @@ class Evidence:
 
     def alerts(self, *kinds: str) -> list[Finding]:
         """The alerts of these kinds that are not cleared, as findings."""
-        severe: dict[str, FindingSeverity] = {"error": HIGH, "warning": MEDIUM}
+        severe: dict[str, FindingSeverity] = {"error": HIGH, "warning": MEDIUM, "info": LOW}
         found = []
         for alert in self.facts["alerts"]:
             if alert["kind"] in kinds:

@@ -22,7 +22,7 @@ FAMILIES = {
     "store": "plumbing",
     "token": "server",
 }  # word → heading
-MORE = "`dibs help COMMAND` explains one, `dibs help --all` lists all of them."
+MORE = "`dibs help COMMAND` explains one, `dibs help --all` lists all of them, `dibs help topics` the guides."
 HIDDEN = "`dibs help --plumbing` lists what hooks, servers and scripts run."
 WHAT = "dibs keeps coding agents that share a repository from overwriting each other's work."
 COMMON = (
@@ -130,7 +130,9 @@ def show(name: str, *, as_json: bool = False) -> int:
         ]
         examples = [{"line": line, "help": text} for line, text in command.examples]
         return _print_json(**_described(name), options=options, examples=examples, refusals=list(command.refusals))
-    terminal.write(page(find(name), _width()))
+    from dibs.interfaces.cli.manual.topics import pointer
+
+    terminal.write([*page(find(name), _width()), *pointer(name)])
     return YES
 
 

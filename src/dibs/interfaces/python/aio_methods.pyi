@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 from dibs.audit.answers import (
     CheckAnswer,
+    DiffAnswer,
     DoctorAnswer,
     ExplainAnswer,
     LogAnswer,
@@ -31,6 +32,7 @@ from dibs.operations.agents.answers import (
 from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer
 from dibs.operations.claims.answers import AskAnswer, ConfirmAnswer, ReleaseAnswer, RenewAnswer, StatusAnswer
 from dibs.operations.documents.answers import StateDeleteAnswer, StateGetAnswer, StateListAnswer, StateSetAnswer
+from dibs.operations.handovers.answers import HandoverAnswer
 from dibs.operations.landing.answers import LandAnswer, LandingCancelAnswer, LandingsAnswer, RadarAnswer
 from dibs.operations.messages.answers import (
     AckAnswer,
@@ -79,6 +81,7 @@ _Kind: TypeAlias = Literal[
     "deadlock",
     "expired",
     "dead",
+    "asks",
     "silent",
     "violation",
     "bypass",
@@ -148,12 +151,19 @@ class AsyncMethods:
     ) -> AlertsAnswer:
         """Show what needs attention: open and acknowledged alerts, with evidence and a remedy.
 
-        Answers: alerts[], not_kept, deliveries, more, cursor; sometimes looker.
+        Answers: alerts[], groups[], not_kept, deliveries, more, cursor; sometimes looker.
         Raises: Invalid, Busy, Unavailable.
         """
 
-    async def alerts_ack(self, id: str, *, why: str | None = None, request_id: str | None = None) -> AlertAckAnswer:
-        """Acknowledge an alert: you have taken note of it.
+    async def alerts_ack(
+        self,
+        id: str | None = None,
+        *,
+        kind: _Kind | None = None,
+        why: str | None = None,
+        request_id: str | None = None,
+    ) -> AlertAckAnswer:
+        """Dismiss an alert, all of a kind, or all: you have taken note.
 
         Answers: alerts[].
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
@@ -231,6 +241,13 @@ class AsyncMethods:
         Raises: Fenced, Invalid, Busy, Unavailable.
         """
 
+    async def diff(self, agent: str, *paths: Path, stat: bool | None = None) -> DiffAnswer:
+        """Show the work of an agent that no commit has, as a diff.
+
+        Answers: agent, name, files[].
+        Raises: NotFound, Forbidden, Invalid, Busy, Unavailable, Killed, Fenced.
+        """
+
     async def doctor(self) -> DoctorAnswer:
         """Check that dibs works here: the workspace, its folder, the store and its record.
 
@@ -258,6 +275,22 @@ class AsyncMethods:
 
         Answers: what, others[], steps[], now[], earlier, unread, missing[], more, cursor.
         Raises: NotFound, Invalid, Busy, Unavailable.
+        """
+
+    async def handover(
+        self,
+        agent: str,
+        *,
+        to: str,
+        note: str | None = None,
+        dry_run: bool | None = None,
+        request_id: str | None = None,
+    ) -> HandoverAnswer:
+        """Hand an agent's work over to another agent: claims, task, unfinished files and a briefing.
+
+        Answers: handover, agent, state, own, to, claims[], tasks[], files[], left[], waiting[]; sometimes name,
+        to_name, until.
+        Raises: NotFound, Invalid, Forbidden, Killed, Held, Deadlock, Quota, Busy, Unavailable, Fenced.
         """
 
     async def inbox(
@@ -344,6 +377,7 @@ class AsyncMethods:
         text: str | None = None,
         after: int | None = None,
         before: int | None = None,
+        sentences: bool | None = None,
     ) -> LogAnswer:
         """Show the events of the log: what happened, when, and by which agent.
 
@@ -420,8 +454,8 @@ class AsyncMethods:
     ) -> RestoreAnswer:
         """Restore a file that was overwritten while another agent held it; without a file, list what is kept.
 
-        Answers: ; sometimes kept[], restored, id, undo, token, more, cursor.
-        Raises: Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
+        Answers: ; sometimes kept[], restored, id, undo, token, holders[], more, cursor.
+        Raises: Conflict, Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
 
     async def revive(self, agent: str, *, request_id: str | None = None) -> ReviveAnswer:
@@ -694,8 +728,8 @@ class AsyncMethods:
     ) -> StatusAnswer:
         """Show which agent holds what, and which agents wait.
 
-        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes undelivered[],
-        warnings[].
+        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_groups[], alert_count, more, cursor;
+        sometimes undelivered[], warnings[].
         Raises: Invalid, Busy, Unavailable.
         """
 

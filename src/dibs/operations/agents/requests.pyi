@@ -30,6 +30,7 @@ class BootRequest(TypedDict):
     pid: Process | None
     client_type: str
     believed: Sequence[str]
+    tree: str
     also: str
     files: dict[str, str] | None
 
@@ -37,6 +38,7 @@ class FoundRequest(TypedDict):
     """The request of `found`."""
 
     word: str
+    known: bool
 
 class KillRequest(TypedDict):
     """The request of `kill`."""
@@ -75,6 +77,11 @@ class ServeTokenRequest(TypedDict):
     hash: str
     before: str
 
+class StalledRequest(TypedDict):
+    """The request of `stalled`."""
+
+    quiet: Sequence[tuple[str, int]]
+
 class TokenListRequest(TypedDict):
     """The request of `token list`."""
 
@@ -97,6 +104,12 @@ class TokenRevokeRequest(TypedDict):
     """The request of `token revoke`."""
 
     id: str
+
+class TurnRequest(TypedDict):
+    """The request of `turn`."""
+
+    what: Literal["prompted", "asks", "over"]
+    text: str
 
 class UseRequest(TypedDict):
     """The request of `use`."""

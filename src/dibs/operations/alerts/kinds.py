@@ -1,8 +1,8 @@
 """The kinds of alert: what each is called, when it is raised, when its cause is gone, what its holders can do.
 
 One row for each kind. From it come the choices of `dibs alerts --kind`, the words of `dibs top` and the table of
-docs/ALERTS.md (`make generate`). A new kind also needs a suspicion where its cause is noticed (suspicions.py), its name
-in `AlertKind` (core/answers.py), and its shape on the page (interfaces/page/alerts.js).
+docs/guides/alerts.md (`make generate`). A new kind also needs a suspicion where its cause is noticed (suspicions.py),
+its name in `AlertKind` (core/answers.py), and its shape on the page (interfaces/page/alerts.js).
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.operations.alerts.records import Alert, Facts, Finding
+    from dibs.operations.claims.answers import AlertAction
 
     Judge = Callable[
         ..., Finding[Facts] | None
     ]  # transaction, call and suspicion → what the alert says; None: no alert
     Gone = Callable[..., str]  # transaction, call and alert → why its cause is gone; "" while it stands
     Releasable = Callable[..., list[str]]  # alert and agent → what this agent can release to end it
+    Told = Callable[..., str]  # transaction and alert → its text now
+    Acts = Callable[..., list[AlertAction]]  # transaction and alert → what a person can do about it
 
 
 def _nothing(alert: Alert[Facts], agent: str) -> list[str]:
@@ -54,7 +57,7 @@ TABLE = {
     "hold": Kind(
         "Long hold", claim_causes.hold, claim_causes.hold_gone, claim_causes.hold_releasable,
         cause="a claim with `--expect` is held for more than twice that time",
-        severity="warning",
+        severity="info",
         end="the claim ended",
     ),
     "wait": Kind(
@@ -71,18 +74,27 @@ TABLE = {
     ),
     "expired": Kind(
         "Expired", claim_causes.expired, claim_causes.expired_gone,
-        cause="a claim expired while its holder was alive",
-        severity="warning",
-        end="the holder has it again, settled the loss, or is gone",
+        cause="claims of an agent expired while it was alive: one alert for each agent, whatever their number",
+        severity="info",
+        end="the holder has them again, settled the losses, or is gone",
     ),
     "dead": Kind(
         "Dead", agent_causes.dead, agent_causes.dead_gone, observed=False,
         cause="an agent's process exited without signing off, and it held something, or another agent "
         "coordinates it. The alert says what "
-        "was released, and what stays until its deadline because it was not tied to that process. A client that closed "
+        "was released, which task is back in the queue, what stays until its deadline because it was not tied to that "
+        "process, and how many files have uncommitted work of it; with what can be done: `dibs diff`, `dibs handover`, "
+        "`dibs undo`, `dibs alerts ack`. A client that closed "
         "its connection to `dibs mcp` in order is not reported",
         severity="error; warning if it held nothing",
-        end="it booted again, left, was killed or forgotten; or a day after the acknowledgement",
+        end="it booted again, left, was killed or forgotten, or its work was handed over; or a day after the "
+        "acknowledgement",
+    ),
+    "asks": Kind(
+        "Waits for you", agent_causes.asks, agent_causes.asks_gone,
+        cause="an agent waits for a person (a permission, a question) and holds what others wait for",
+        severity="error",
+        end="it was answered, or nobody waits for it any more",
     ),
     "silent": Kind(
         "Silent", agent_causes.silent, agent_causes.silent_gone,
@@ -143,7 +155,13 @@ TABLE = {
     "rules": Kind(
         "Old rules", agent_causes.rules, agent_causes.rules_gone,
         cause="an agent was active for 10 minutes after the rules changed, and was not told",
-        severity="warning",
+        severity="info",
         end="it was told, or is gone",
     ),
 }  # fmt: skip
+COLLECTING = ("expired",)  # kinds of which the same cause again adds to what the alert says
+
+# Kinds whose text has more to say at each look than when it was raised, and those about which a person can do several
+# things.
+TEXTS: dict[str, Told] = {"dead": agent_causes.dead_text}
+ACTIONS: dict[str, Acts] = {"dead": agent_causes.dead_actions}

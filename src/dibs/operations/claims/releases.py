@@ -44,7 +44,7 @@ def _renew(tx: Transaction, call: Call, request: RenewRequest) -> RenewAnswer | 
         for claim in records.claims_of(tx, call.agent, family=True)
         if not call.from_current_process or claim["agent"] != call.agent
     ]
-    endings.clear(tx, (), endings.gone(tx, call, suspects))
+    endings.clear(tx, call, (), endings.gone(tx, call, suspects))
     chosen = _held_by(tx, call, request["resources"])
     if not isinstance(chosen, list):
         return chosen
@@ -53,21 +53,10 @@ def _renew(tx: Transaction, call: Call, request: RenewRequest) -> RenewAnswer | 
     for claim in due[:MAX_RENEWED]:
         claim["tied"] = claim["tied"] or (call.from_current_process and claim["agent"] == call.agent)
         claim["renewed"] = tx.now
-        renew_one(tx, claim)
+        endings.renew(tx, claim)
     if len(due) > MAX_RENEWED:
         return Continue()
     return {"renewed": [endings.grant_answer(tx, claim) for claim, _ in chosen]}
-
-
-def renew_one(tx: Transaction, claim: Claim) -> Claim:
-    """A full ttl from now on, but never beyond `life`: after that it is a new claim, and queues after the waiters."""
-    until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))
-    claim["pending"] = False
-    if until != claim["until"]:
-        claim["until"], claim["renewed"] = until, tx.now
-        tx.append("claim.renewed", claim["agent"], claim["claim"], {"until": until})
-    records.put(tx, claim)
-    return claim
 
 
 def renew_active(tx: Transaction, call: Call) -> None:
@@ -78,12 +67,12 @@ def renew_active(tx: Transaction, call: Call) -> None:
     for claim in records.claims_of(tx, call.agent):
         past_half = 0 < claim["until"] - tx.now < claim["ttl"] // 2
         if (
-            past_half
+            (past_half or (claim["until"] <= tx.now and endings.keepable(tx, claim)))
             and not claim["fixed"]
             and not claim["pending"]
             and (call.from_current_process or not claim["tied"])
         ):
-            renew_one(tx, claim)
+            endings.renew(tx, claim)
 
 
 def _held_by(
@@ -255,22 +244,22 @@ def _hand_to(tx: Transaction, call: Call, chosen: Chosen, to: str, commit: str) 
     """Pass claims to another agent under a new token. The holder's choice comes before the queue."""
     from dibs.operations.messages import mailbox
 
-    refusal = _check_receiver(tx, to)
+    refusal = check_receiver(tx, to)
     if refusal is not None:
         return refusal
     if len(chosen) > MAX_HANDED_OVER:
         return Quota(what="claims handed over in one call", limit=MAX_HANDED_OVER)
     # all of it first: one of these claims must not be in the way of another
-    given = [_given_up(tx, claim, released, to, commit) for claim, released in chosen]
-    distinct = _without_doubles(given)
-    handed = [_hand_over(tx, call, claim, to) for claim in distinct]
+    given = [given_up(tx, claim, released, to, commit) for claim, released in chosen]
+    distinct = without_doubles(given)
+    handed: list[GrantView] = [endings.grant_answer(tx, hand_over(tx, call, claim, to)) for claim in distinct]
     names = resources.shown([resource for claim in distinct for resource in claim["resources"]])
     text = f"{call.name} handed {', '.join(names[:5])} over to you."
     mailbox.post(tx, to, call.agent, "handover", text, resources=names)
     return {"released": names, "to": to, "claims": handed}
 
 
-def _without_doubles(given: list[Claim]) -> list[Claim]:
+def without_doubles(given: list[Claim]) -> list[Claim]:
     """What was given up, without what an earlier one of these has: an agent may hold a thing by several claims."""
     distinct: list[Claim] = []
     seen: set[tuple[str, ...]] = set()
@@ -282,7 +271,7 @@ def _without_doubles(given: list[Claim]) -> list[Claim]:
     return distinct
 
 
-def _check_receiver(tx: Transaction, to: str) -> Killed | None:
+def check_receiver(tx: Transaction, to: str) -> Killed | None:
     """Raise if the receiver of a hand-over is unknown; the refusal if it or an ancestor was killed."""
     check_agent_id(to)
     known = get_agents(tx, lineage_of(to))
@@ -296,7 +285,7 @@ def _check_receiver(tx: Transaction, to: str) -> Killed | None:
     return None
 
 
-def _given_up(tx: Transaction, claim: Claim, released: Sequence[Resource], to: str, commit: str) -> Claim:
+def given_up(tx: Transaction, claim: Claim, released: Sequence[Resource], to: str, commit: str) -> Claim:
     """What is handed over of one claim, as its holder had it."""
     if claim["agent"] == to:  # a new life that passes the queue would let an agent hold it permanently
         name = resources.shown(released)[0]
@@ -306,21 +295,18 @@ def _given_up(tx: Transaction, claim: Claim, released: Sequence[Resource], to: s
     return given
 
 
-def _hand_over(tx: Transaction, call: Call, claim: Claim, to: str) -> GrantView:
-    """Pass what was given up to another agent: a new claim, a new token."""
+def hand_over(tx: Transaction, call: Call, claim: Claim, to: str, *, until: int = 0, tied: bool = False) -> Claim:
+    """Pass what was given up to another agent: a new claim, a new token; `until` is its deadline, if it has its own."""
     released = claim["resources"]
-    blockers = []
-    for other in list(records.overlapping_claims(tx, released, claim["tree"], most=records.MAX_COST)):
-        if endings.blocks(other, claim["mode"], to):
-            if other["until"] > tx.now:
-                blockers.append(other)
-            else:
-                endings.expire(tx, other)
+    near = list(records.overlapping_claims(tx, released, claim["tree"], most=records.MAX_COST))
+    others = [other for other in near if endings.blocks(other, claim["mode"], to)]
+    over = endings.lapse(tx, call, [other for other in others if other["until"] <= tx.now])
+    blockers = [other for other in others if other not in over]
     if blockers:  # another agent of the holder's family holds it too
         raise Held(blockers=[views.blocker(tx, other, released) for other in blockers[:MAX_BLOCKERS_SHOWN]], more=0)
     given: Claim = {
-        **claim, "agent": to, "claim": f"c{tx.id()}", "since": tx.now, "until": tx.now + claim["ttl"],
-        "pending": False, "tied": False,
+        **claim, "agent": to, "claim": f"c{tx.id()}", "since": tx.now, "until": until or tx.now + claim["ttl"],
+        "pending": False, "tied": tied,
     }  # fmt: skip
     if not related(claim["agent"], to):  # within a family no other agent had a turn: the claim's life continues
         given["life"] = tx.now + call.policy.lifetime(released, None)[1]
@@ -331,7 +317,7 @@ def _hand_over(tx: Transaction, call: Call, claim: Claim, to: str) -> GrantView:
         from dibs.operations.tasks import holders
 
         holders.follow(tx, given)
-    return endings.grant_answer(tx, given)
+    return given
 
 
 def _refuse_deadlock(tx: Transaction, given: Claim) -> None:

@@ -165,7 +165,8 @@ def _read(tx: Transaction, call: Call) -> Snapshot:
     if page.more:
         cut.append("agents")
     stored: list[Claim] = scanned(claim_records.index_prefix(claim_records.CLAIM), "claims")
-    claims = [claim for claim in stored if claim["until"] > tx.now]
+    kept = endings.kept(tx, call, stored)
+    claims = [claim for claim in stored if claim["until"] > tx.now or claim in kept]
     gone = {claim["claim"] for claim in endings.gone(tx, call, claims)}
     places: list[Waiter] = scanned(claim_records.index_prefix(claim_records.WAITER), "waiting")
     waiting = [place for place in places if place["until"] > tx.now]
@@ -225,7 +226,7 @@ def _failed(tx: Transaction, tasks: list[Json]) -> list[FailedTask]:
     names = [task["task"] for task in tasks[:MAX_FAILED]]
     users: dict[str, list[str]] = {name: [] for name in names}
     for start in range(0, len(names), RANGES):
-        ranges = [dependent_range(name) for name in names[start : start + RANGES]]
+        ranges = sorted([dependent_range(name) for name in names[start : start + RANGES]])  # as an engine reads them
         for key, _ in tx.fetch(ranges, MOST).rows:
             users[task_of(key)].append(end_of(key))
     wanted = list(dict.fromkeys(user for some in users.values() for user in some[:MAX_USERS]))

@@ -165,7 +165,7 @@ COMMAND = Command(
     notes=(
         (
             "Each line is ✓, ✗ FAIL, ! (worth knowing) or - (not applicable here). Exit code 0: nothing failed; 1: "
-            "something did; 2: a check could not look. docs/OVERSIGHT.md has the rule for each."
+            "something did; 2: a check could not look. `dibs help oversight` has the rule for each."
         ),
     ),
 )

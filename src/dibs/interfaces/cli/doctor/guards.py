@@ -15,7 +15,7 @@ from dibs.interfaces import agents
 from dibs.interfaces.agents import BEFORE
 from dibs.interfaces.agents.adapter import MADE
 from dibs.interfaces.cli.doctor import committed
-from dibs.interfaces.install import githooks, mcp_probe, plan, probe
+from dibs.interfaces.install import githooks, mcp_probe, plan, private, probe
 from dibs.workspace import launcher
 from dibs.workspace.known_clients import NAMES
 
@@ -38,6 +38,16 @@ MISSING_RUN = "{path} is missing; `dibs init` makes it (a hook finds dibs on the
 
 def examine(session: Session) -> Iterator[CheckView]:
     """Every check on the guards, one by one."""
+    for check in _examined(session):
+        if private.is_here(session.place):  # without the option `dibs init` would make it the team's
+            check["message"] = check["message"].replace("`dibs init", "`dibs init --local")
+        yield check
+    if private.is_here(session.place):
+        message = "a trial for you alone: nothing is committed. `dibs init` makes it the team's"
+        yield _check("set-up", True, message, ADVICE)
+
+
+def _examined(session: Session) -> Iterator[CheckView]:
     base = plan.base(session.place)
     if not os.path.exists(f"{base}/.dibs/hook"):
         yield _check("launcher", False, f"{base}/.dibs/hook is missing: no guard works; `dibs init` makes it", WARNING)
@@ -54,7 +64,7 @@ def proofs(session: Session) -> Iterator[CheckView]:
     if not os.path.exists(f"{base}/.dibs/hook"):
         yield _check("launcher", False, f"{base}/.dibs/hook is missing: no guard works; `dibs init` makes it", ERROR)
         return
-    trees = _trees(session, base)
+    trees = plan.trees_of(session.place)
     used = [client for client in NAMES if any(_commands(client, tree) for tree in trees)]
     if used:
         yield _launcher(session)
@@ -115,14 +125,14 @@ def _scripts(base: str) -> Iterator[CheckView]:
 
 
 def _clients(session: Session, base: str) -> Iterator[CheckView]:
-    trees = _trees(session, base)
+    trees = plan.trees_of(session.place)
     used = [client for client in NAMES if any(_commands(client, tree) for tree in trees)]
     if not used:
         yield _check("clients", False, "no client's settings call dibs; `dibs init --clients …` puts it in", WARNING)
         return
     yield from _proven(session, used, trees)
     for client in used:
-        yield from _current(client, base)
+        yield from _current(client, base, local=private.is_here(session.place))
         yield from _allowed(client, trees)
         yield from _trusted(client, trees)
     yield from _servers(used, trees)
@@ -140,14 +150,15 @@ def _proven(session: Session, used: list[str], trees: list[str]) -> Iterator[Che
         with probe.Scratch("" if given else session.place.config) as scratch:
             for client in used:
                 for tree in trees:
-                    yield _proof(client, tree, scratch.folder)
+                    yield _proof(client, tree, scratch.folder, local=private.is_here(session.place))
     except (DibsError, OSError) as error:
         yield _check("guards", False, f"they could not be tried: {getattr(error, 'message', error)}")
 
 
-def _current(client: str, base: str) -> Iterator[CheckView]:
+def _current(client: str, base: str, *, local: bool) -> Iterator[CheckView]:
     """Are the settings as this dibs would write them?"""
-    path = f"{base}/{agents.of(client).settings_file}"
+    adapter = agents.of(client)
+    path = f"{base}/{(local and adapter.private_file) or adapter.settings_file}"
     try:
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
@@ -214,13 +225,16 @@ def _server(client: str, path: str) -> list[str]:
         return []
 
 
-def _proof(client: str, tree: str, scratch: str) -> CheckView:
+def _proof(client: str, tree: str, scratch: str, *, local: bool) -> CheckView:
     name = f"{client} guard"
     commands = _commands(client, tree)
     if commands is None:
         what = f"{tree}/{agents.of(client).settings_file}"
         state = "has no hooks of dibs" if os.path.exists(what) else "is not there"
         message = f"{client} is not guarded in {tree}: {what} {state}. Commit it, and merge it into the branch there"
+        if local:
+            message = f"{client} is not guarded in {tree}: run `dibs init` in {tree}"
+            return _check(name, False, message, command=f"dibs init {quoted(tree)}")
         return _check(name, False, message, command=f"git -C {quoted(tree)} merge {quoted(_branch(tree))}")
     event = agents.of(client).event_of(BEFORE)
     command = commands.get(event)
@@ -235,13 +249,17 @@ def _proof(client: str, tree: str, scratch: str) -> CheckView:
 
 def _commands(client: str, tree: str) -> dict[str, str] | None:
     """Our commands in a client's settings of a working tree, or in a plugin of this user; None without any."""
-    path = f"{tree}/{agents.of(client).settings_file}"
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = agents.of(client).settings_commands(file.read(), path)
-    except (OSError, ValueError, DibsError):
-        found = {}
-    return found or agents.of(client).plugin_commands() or None
+    adapter = agents.of(client)
+    for name in filter(None, (adapter.settings_file, adapter.private_file)):
+        path = f"{tree}/{name}"
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = adapter.settings_commands(file.read(), path)
+        except (OSError, ValueError, DibsError):
+            continue
+        if found:
+            return found
+    return adapter.plugin_commands() or None
 
 
 def _branch(tree: str) -> str:
@@ -270,23 +288,9 @@ def _trusted(client: str, trees: list[str]) -> Iterator[CheckView]:
             yield _check(name, True, f"{client} runs the hooks of {tree}")
 
 
-def _trees(session: Session, base: str) -> list[str]:
-    """The main working tree and the linked ones that are there."""
-    found = [base]
-    listed = githooks.ask(session.place, "worktree", "list", "--porcelain") if session.place.common else ""
-    bare = False
-    for block in listed.split("\n\n"):
-        lines = block.split("\n")
-        bare = "bare" in lines
-        tree = lines[0].removeprefix("worktree ")
-        if lines[0].startswith("worktree ") and not bare and os.path.isdir(tree):
-            found.append(os.path.realpath(tree))
-    return list(dict.fromkeys(found))
-
-
 def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) -> Iterator[CheckView]:
     """What a new worktree, or a teammate, would not have."""
-    if not session.place.common:
+    if not session.place.common or private.is_here(session.place):
         return
     try:
         missing = committed.missing(session, base, used)
@@ -330,6 +334,10 @@ def _git_hooks(session: Session) -> Iterator[CheckView]:
     if not githooks.is_ours_to_write(hooks, place):
         message = f"git takes its hooks from {hooks} (core.hooksPath), outside this repository: commits are not guarded"
         yield _check("git hooks", False, message, WARNING)
+        return
+    if private.is_here(place) and not hooks.startswith(f"{place.common}/"):
+        message = f"git takes its hooks from {hooks}, which is the team's: a trial leaves it alone"
+        yield _check("git hooks", True, message, ADVICE)
         return
     missing = [name for name in githooks.NAMES if not _has_hook(hooks, name)]
     if missing:

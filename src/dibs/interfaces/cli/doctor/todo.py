@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # Where a message names one of these, that is what to do.
 WAYS = (
     ("`dibs doctor --recover`", "put the database back if you can; else run `dibs doctor --recover`"),
+    ("`dibs init --local`", "run `dibs init --local`"),
     ("`dibs init --clients", f"run `dibs init --clients …` with the clients you use ({', '.join(NAMES)})"),
     ("`dibs init`", "run `dibs init`"),
 )
@@ -52,6 +53,8 @@ def order_of(check: CheckView) -> str:
     client, _, what = name.partition(" ")
     if what == "trust" and client in NAMES and check["severity"] == "warning":
         return agents.of(client).trust_order or f"{name}: {message}"
+    if what == "guard" and ": run `dibs init" in message:
+        return message.partition(": ")[2]
     if name == "committed" and "command" in check:
         return f"commit what `dibs init` wrote: `{check['command']}`"
     return next((order for sign, order in WAYS if sign in message), f"{name}: {message}")
