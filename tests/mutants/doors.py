@@ -23,6 +23,14 @@ ROWS = (
      "tests/land/test_landing.py::test_the_check_calls_dibs_with_the_rank_of_the_branch_s_agent_whoever_lands"),
     ("token_for", "drop operand #2",
      "tests/server/test_far.py::test_a_credential_of_the_environment_goes_to_no_server_that_only_the_config_names"),
+    # what a model may run of `land` without a person being asked lands nothing
+    ("land.run", "never if len",
+     "tests/interfaces/agents/test_approved.py::test_what_is_approved_of_land_lands_nothing_whatever_follows"),
+    # an old spelling says the new one; a commit that dibs advises takes nothing else that is staged
+    ("dispatch._operation", "never if OLD",
+     "tests/interfaces/cli/test_home.py::test_an_old_spelling_still_works_and_says_the_new_one_on_stderr"),
+    ("guards._commit", "never ifexp set",
+     "tests/interfaces/install/test_doctor_guards.py::test_a_set_up_that_is_half_committed_is_not_committed_and_what_else_is_staged_stays_out"),
     # a server of another workspace is none of ours
     ("SocketLink.attempt", "never operand Invalid",
      "tests/interfaces/serve/test_process.py::test_a_copy_of_a_served_workspace_asks_its_own_store_and_doctor_says_that_it_is_a_copy"),

@@ -360,7 +360,11 @@ def test_a_store_that_a_program_opened_itself_is_not_asked_of_the_server_elsewhe
 
 
 def test_doctor_looks_at_the_callers_own_machine_and_asks_whether_the_server_answers(apart: Far) -> None:
-    found = {one["check"]: one for one in apart.away.json("doctor")["checks"]}
+    answer = apart.away.json("doctor")
+    sections = {one["section"]: one for one in answer["sections"]}
+    assert sections["audit"]["passed"], "the server looked at its record"
+    assert sections["log"]["passed"][0].startswith("Log: intact")
+    found = {one["check"]: one for one in answer["checks"]}
     assert str(apart.away.folder) in found["workspace"]["message"]
     assert found["server"]["ok"]
     assert apart.server.url in found["server"]["message"]

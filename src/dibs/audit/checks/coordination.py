@@ -218,7 +218,7 @@ def alerting(look: Evidence) -> Line:
         found.append(Finding(text, severity, code="no-sink", remedy=remedy, advice=not missed))
     if look.is_fleet and not lasting:
         text = "nothing watches: while agents think or wait, no alert is raised"
-        remedy = "keep dibs sweep --watch or dibs serve running"
+        remedy = "dibs sweep --watch, or dibs serve --detach: keep one of them running"
         found.append(Finding(text, severity, code="nobody-looks", remedy=remedy, advice=not missed))
     elif pending and not lasting:
         text = f"{counted(pending, 'alert')} to deliver, and nobody who does: hooks only raise alerts"

@@ -78,8 +78,9 @@ def _diagnosis(session: Session, words: Words) -> DoctorAnswer:
     say("the workspace and its store")
     checks = _examined(session, words)
     readable = not any(check["check"] in STORE and not check["ok"] for check in checks)
+    say("the guards")
     for check in guards.examine(session):
-        say(check["check"])
+        say(f"the guards ({check['check']})")
         checks.append(check)
     audit: list[AuditCheckView] | None = [] if readable else None
     alerts: list[AlertView] = []

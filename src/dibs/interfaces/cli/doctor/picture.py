@@ -72,9 +72,9 @@ def _passed(section: DoctorSectionView) -> str:
 def _finding(finding: DoctorFindingView) -> None:
     also = f" (also: {', '.join(finding['also'])})" if finding["also"] else ""
     sys.stdout.write(f"  {_mark(finding['severity'])}  {_lines(finding['check'] + ': ' + finding['message'] + also)}\n")
-    remedy = finding["command"] or finding["todo"]
+    remedy = terminal.clean(finding["command"]) or _lines(finding["todo"])
     if remedy:
-        sys.stdout.write(f"{' ' * LEFT}→ {terminal.clean(remedy)}\n")
+        sys.stdout.write(f"{' ' * LEFT}→ {remedy}\n")
 
 
 def _mark(status: str) -> str:

@@ -1,8 +1,7 @@
 """The sections of `dibs doctor`: set-up, guards, audit, log, alerts; the worst first, each finding with one command.
 
 Nothing is looked at here: checks (audit/doctor.py, guards.py), lines of the audit and alerts are put in order. An error
-is something broken, or work that was or will be lost; a warning waits for a person; advice may be left. Findings with
-the same remedy are one.
+is something broken, or work that was or will be lost; a warning waits for a person; advice may be left.
 """
 
 from __future__ import annotations
@@ -53,7 +52,9 @@ def sections(
     for name in ("audit", "log", "alerts") if audit is None else ():
         made[name]["absent"].append("not looked at: the store cannot be read")
     for section in made.values():
-        section["findings"] = _merged(section["findings"])
+        section["findings"] = sorted(section["findings"], key=lambda one: RANK[one["severity"]])
+        if section["section"] in {"set-up", "guards"}:
+            section["findings"] = _merged(section["findings"])
         section["status"] = section["findings"][0]["severity"] if section["findings"] else "ok"
     return sorted(made.values(), key=lambda section: RANK[section["status"]])
 
@@ -138,9 +139,9 @@ def _add_alerts(section: DoctorSectionView, alerts: list[AlertView]) -> None:
 
 
 def _merged(findings: Iterable[DoctorFindingView]) -> list[DoctorFindingView]:
-    """The worst first; those with the same remedy are one."""
+    """Those with the same remedy are one: they say the same of another client, or another working tree."""
     found: dict[tuple[str, str], DoctorFindingView] = {}
-    for finding in sorted(findings, key=lambda one: RANK[one["severity"]]):
+    for finding in findings:
         remedy = finding["command"] or finding["todo"]
         known = found.setdefault((finding["severity"], remedy or finding["message"]), finding)
         if known is not finding and finding["check"] not in {known["check"], *known["also"]}:
