@@ -27,6 +27,11 @@ ROWS = (
      f"{LAUNCHER}::test_a_launcher_that_is_broken_is_a_refusal_in_every_shell"),
     ("_HOOK", "text '[ $moment != start ] || keep_copy 2>/dev/null' -> ''",
      f"{LAUNCHER}::test_a_teammate_without_dibs_is_not_in_the_way_on_a_branch_without_it_either"),
+    # A trial touches nothing that git tracks, and is not made where the team has dibs
+    ("plan._trial", "never if left_out",
+     "tests/interfaces/install/test_local.py::test_what_is_committed_is_not_touched_and_whose_hooks_are_missing_is_said"),
+    ("private.refuse", "never if #2",
+     "tests/interfaces/install/test_local.py::test_a_trial_is_refused_where_the_team_has_dibs_and_without_git"),
     ("githooks.CALL", "text '$(git rev-parse --git-common-dir)/dibs/hook' -> ''",
      f"{LAUNCHER}::test_git_hooks_find_the_copy_below_gits_directory"),
     ("probe.attempt", "never if #5",
