@@ -18,6 +18,7 @@ from dibs.interfaces import agents
 from dibs.interfaces.install import githooks, hook_command
 from dibs.workspace import launcher, location
 from dibs.workspace.known_clients import NAMES
+from tests.interfaces.installation import write
 from tests.plain_git import git
 from tests.waiting import LIMIT_S
 
@@ -343,10 +344,12 @@ def test_without_any_launcher_every_call_is_refused_and_no_session_is_kept_from_
 
 
 @pytest.mark.parametrize("shell", [["dash"], ["bash"], ["bash", "--posix"]])
-@pytest.mark.parametrize("text", ["<<<<<<< HEAD\nif x\n", "return 1\n", "false\n", "exit_ 3\n"])
-def test_a_launcher_that_is_broken_is_a_refusal_in_every_shell(tmp_path: Path, shell: list[str], text: str) -> None:
-    (tmp_path / ".dibs").mkdir()
-    (tmp_path / ".dibs" / "hook").write_text(text)
+@pytest.mark.parametrize("text", ["", "<<<<<<< HEAD\nif x\n", "return 1\n", "false\n", "exit_ 3\n"])
+def test_a_launcher_that_is_broken_or_missing_is_a_refusal_in_every_shell(
+    tmp_path: Path, shell: list[str], text: str
+) -> None:
+    if text:
+        write(tmp_path / ".dibs" / "hook", text)
     environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(tmp_path), "OPENCODE_PROJECT_DIR": str(tmp_path)}
     for client in NAMES:
         words = [*shell, "-c", before(client)]
