@@ -275,6 +275,7 @@ def test_the_rules_are_made_once_and_the_teams_from_then_on(plain: Shell) -> Non
     assert rules_file.told(rules.FULL).count("**:") == 7
     assert plain.json("init", "--clients", "none", exit=0)["changes"] == []
     path.write_text("Our own.\n")
+    assert plain.json("init", "--rules", "ful", exit=64)["error"]["field"] == "rules"
     refused = plain.json("init", "--clients", "none", "--rules", "full", exit=0)
     assert any("left as it is" in note for note in refused["notes"])
     assert plain.json("init", "--clients", "none", exit=0)["changes"] == []

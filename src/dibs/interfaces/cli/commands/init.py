@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.install.files import Change
 
 RULES = Field(
-    "rules", "text", "the rules in .dibs/rules.md: two about coordination (short), or seven (full)",
+    "rules", "choice", "the rules in .dibs/rules.md: two about coordination (short), or seven (full)",
     choices=("short", "full"), default="short",
 )  # fmt: skip
 FIELDS = (
