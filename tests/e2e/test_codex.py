@@ -58,6 +58,10 @@ def test_nothing_is_written_past_a_guard_that_is_broken(fleet: Fleet) -> None:
     checks.broken_guard_refuses(fleet, CODEX)
 
 
+def test_a_trial_of_one_person_guards_and_nobody_else_sees_it(fleet: Fleet) -> None:
+    checks.trial_is_private(fleet, CODEX)
+
+
 def test_after_uninstall_every_byte_is_as_it_was_before_init(fleet: Fleet) -> None:
     checks.uninstalled_is_as_before(fleet, CODEX)
 

@@ -18,9 +18,9 @@ _HOOK = r"""#!/bin/sh
 # Where dibs is installed, it decides. Where it is not, nothing is guarded, and a session's start says how to get it.
 # Up to dibs only the shell's own commands are used: a hook has milliseconds.
 
-# A client's command reads this file in its own shell, and says in h (an older one: dibs_hook) where it lies.
+# A client's command reads this file in its own shell, and says in dibs_hook where it lies.
 read_in=
-case $0 in */hook | hook) h=$0 ;; *) read_in=1 h=${dibs_hook:-$h} ;; esac
+case $0 in */hook | hook) h=$0 ;; *) read_in=1 h=$dibs_hook ;; esac
 case $h in */*) home=${h%/*} ;; *) home=. ;; esac
 # The same text lies below git's directory, for a branch or a sparse checkout without this file.
 case $home in */.dibs | .dibs | .) tree=$home/.. ;; *) tree=${dibs_tree:-$PWD} ;; esac

@@ -7,6 +7,7 @@ what the models were told.
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -311,6 +312,28 @@ def broken_guard_refuses(fleet: Fleet, client: Client) -> None:
     mended = fleet.start(client, edits(fleet.script("mended"), client, shared, "one\n", "mended\n"))
     fleet.wait(mended)
     assert shared.read_text() == "mended\ntwo\nthree\n"
+
+
+def trial_is_private(fleet: Fleet, client: Client) -> None:
+    """`dibs init --local` guards the client as ever, git lists nothing of it, and its end leaves no byte."""
+    shared = fleet.file("shared.txt", SHARED)
+    fleet.file(".claude/settings.json", '{"model": "opus"}')
+    fleet.commit()
+    before = everything(fleet)
+    made = fleet.dibs("init", "--local", "--no-mcp", "--clients", client.name)
+    assert (made["clients"], made["commit"]) == ([client.name], [])
+    status = ["git", "--no-optional-locks", "status", "--porcelain"]
+    assert subprocess.check_output(status, cwd=fleet.repo) == b""
+
+    ada = holder(fleet, client, shared, until="ben refused")
+    ben = fleet.start(client, edits(fleet.script("ben"), client, shared, "two\n", "TWO\n", then="ben refused"))
+    fleet.wait(ada, ben)
+    assert says_who_holds(ben.results()[1], ada)
+    assert shared.read_text() == "ONE\ntwo\nthree\n"
+    assert subprocess.check_output(status, cwd=fleet.repo) == b" M shared.txt\n"
+    shared.write_text(SHARED)
+    fleet.dibs("init", "--uninstall", "--yes")
+    assert everything(fleet) == before
 
 
 def uninstalled_is_as_before(fleet: Fleet, client: Client) -> None:

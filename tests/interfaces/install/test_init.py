@@ -17,6 +17,7 @@ from dibs.errors import Invalid
 from dibs.interfaces import agents
 from dibs.interfaces.agents.claude.install import ALLOWED
 from dibs.interfaces.install import detection, jsonc, pointers, rules, settings
+from dibs.machine import extras
 from dibs.workspace import launcher, rules_file
 from dibs.workspace.known_clients import NAMES
 from tests.interfaces.installation import GEMINI, SETTINGS, everything, git, rich, shell_in, write
@@ -274,10 +275,40 @@ def test_the_rules_are_made_once_and_the_teams_from_then_on(plain: Shell) -> Non
     assert rules_file.told(rules.FULL).count("**:") == 7
     assert plain.json("init", "--clients", "none", exit=0)["changes"] == []
     path.write_text("Our own.\n")
+    assert plain.json("init", "--rules", "ful", exit=64)["error"]["field"] == "rules"
     refused = plain.json("init", "--clients", "none", "--rules", "full", exit=0)
     assert any("left as it is" in note for note in refused["notes"])
     assert plain.json("init", "--clients", "none", exit=0)["changes"] == []
     assert path.read_text() == "Our own.\n"
+
+
+def test_places_that_are_hardly_meant_are_said(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    [note] = [one for one in shell_in(home, home).json("init", "--dry-run", exit=0)["notes"] if "home folder" in one]
+    assert "dibs init --uninstall" in note
+    git("init", "-q", "--bare", str(tmp_path / "bare.git"), cwd=tmp_path)
+    bare = shell_in(tmp_path / "bare.git").json("init", "--dry-run", exit=0)
+    assert any("is a bare repository" in note for note in bare["notes"])
+    assert bare["commit"] == []
+
+
+def test_files_to_commit_that_git_ignores_are_said(plain: Shell) -> None:
+    write(plain.folder / ".gitignore", ".claude/\n")
+    made = plain.json("init", "--clients", "claude", "--no-mcp", exit=0)
+    assert ".claude/settings.json" not in made["commit"]
+    assert any("git ignores .claude/settings.json" in note for note in made["notes"])
+
+
+@pytest.mark.parametrize(("there", "wanted", "names"), [
+    ({"mcp"}, "server", "mcp,server"), ({"mcp", "redis"}, "valkey", "mcp,valkey"), (set(), "top", "top"),
+    ({"mcp", "redis", "server", "valkey"}, "top", "all"), ({"mcp"}, "mcp", "mcp"),
+])  # fmt: skip
+def test_advice_about_an_extra_keeps_those_that_are_there(
+    monkeypatch: pytest.MonkeyPatch, there: set[str], wanted: str, names: str
+) -> None:
+    monkeypatch.setattr(extras, "installed", lambda: there)
+    assert f"[{names}]'`" in extras.advice(wanted)
 
 
 # --- what is refused, and before anything is changed

@@ -18,6 +18,7 @@ from dibs.interfaces import agents
 from dibs.interfaces.install import githooks, hook_command
 from dibs.workspace import launcher, location
 from dibs.workspace.known_clients import NAMES
+from tests.interfaces.installation import write
 from tests.plain_git import git
 from tests.waiting import LIMIT_S
 
@@ -343,10 +344,12 @@ def test_without_any_launcher_every_call_is_refused_and_no_session_is_kept_from_
 
 
 @pytest.mark.parametrize("shell", [["dash"], ["bash"], ["bash", "--posix"]])
-@pytest.mark.parametrize("text", ["<<<<<<< HEAD\nif x\n", "return 1\n", "false\n", "exit_ 3\n"])
-def test_a_launcher_that_is_broken_is_a_refusal_in_every_shell(tmp_path: Path, shell: list[str], text: str) -> None:
-    (tmp_path / ".dibs").mkdir()
-    (tmp_path / ".dibs" / "hook").write_text(text)
+@pytest.mark.parametrize("text", ["", "<<<<<<< HEAD\nif x\n", "return 1\n", "false\n", "exit_ 3\n"])
+def test_a_launcher_that_is_broken_or_missing_is_a_refusal_in_every_shell(
+    tmp_path: Path, shell: list[str], text: str
+) -> None:
+    if text:
+        write(tmp_path / ".dibs" / "hook", text)
     environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(tmp_path), "OPENCODE_PROJECT_DIR": str(tmp_path)}
     for client in NAMES:
         words = [*shell, "-c", before(client)]
@@ -375,9 +378,23 @@ def test_a_command_in_settings_is_one_line_that_a_reviewer_can_read() -> None:
     for adapter in agents.every():
         for event in adapter.entries():
             command = hook_command.command(adapter, event)
-            assert len(command) < 215, "the logic is in .dibs/hook"
+            assert len(command) < 240, "the logic is in .dibs/hook"
             assert "\n" not in command
-    assert len(before("claude")) < 140
+    assert len(before("claude")) < 180
+
+
+@pytest.mark.parametrize("client", NAMES)
+def test_a_launcher_of_another_version_finds_itself_by_the_name_that_all_versions_use(
+    swept: Swept, client: str
+) -> None:
+    """A session goes on with the commands it began with, on a branch whose launcher is older."""
+    text = (
+        'case ${dibs_hook:-$0} in */*) home=${dibs_hook%/*} ;; *) home=nowhere ;; esac; ls "$home"; echo "$1"; exit 2\n'
+    )
+    write(swept.main / ".dibs" / "hook", text)
+    assert swept.client(client, swept.main).stdout == f"hook\n{client}\n"
+    (swept.main / ".git" / "dibs" / "hook").write_text(text)
+    assert swept.client(client, swept.linked).stdout == f"hook\nrun\n{client}\n"
 
 
 def test_a_file_of_the_project_that_happens_to_be_called_dibs_hook_is_not_run(tmp_path: Path) -> None:

@@ -28,14 +28,17 @@ if TYPE_CHECKING:
     from dibs.interfaces.cli.parse import Words
     from dibs.interfaces.install.files import Change
 
+RULES = Field(
+    "rules", "choice", "the rules in .dibs/rules.md: two about coordination (short), or seven (full)",
+    choices=("short", "full"), default="short",
+)  # fmt: skip
 FIELDS = (
     Field("folder", "text", "the project's top directory (default: the repository or folder you are in)",
           positional=True, metavar="DIR"),
     Field("clients", "words", f"whose settings get the hooks: {', '.join(NAMES)}; all or none (default: those "
           "in use here)", metavar="C,…"),
     Field("local", "flag", "a trial for you alone: nothing to commit, `git status` stays clean", default=False),
-    Field("rules", "text", "the rules in .dibs/rules.md: two about coordination (short), or seven (full)",
-          choices=("short", "full"), default="short", metavar="SET"),
+    RULES,
     Field("no_mcp", "flag", "no entry for the tools of `dibs mcp`", default=False),
     Field("dry_run", "flag", "change nothing; list what would change", default=False),
     Field("diff", "flag", "change nothing; show what would change as a diff", default=False),
@@ -86,10 +89,11 @@ def _install(place: location.Place, words: Words) -> int:
     given, local = words.fields.get("clients"), bool(words.fields.get("local"))
     chosen = detection.detected(plan.base(place)) if given is None else detection.named(given)
     dry = _is_dry(words)
+    rules = RULES.check(words.fields.get("rules") or "short")
     mcp = not words.fields.get("no_mcp") and bool(chosen)
     made, changes = install(
         place, chosen, temporary=bool(words.fields.get("temporary")), dry=dry, mcp=mcp and mcp_entries.is_offered(),
-        local=local, full=words.fields.get("rules") == "full",
+        local=local, full=rules == "full",
     )  # fmt: skip
     chosen = [name for name in chosen if name not in made.left_out]
     commit, ignored = summary.to_commit(made, changes, dry=dry)
