@@ -26,7 +26,7 @@ ROWS = (
     ("_touched_record", "drop operand waits", f"{TURNS}::test_the_states_of_an_agent_follow_its_turn"),
     ("_touched_record", "drop operand stalled",
      f"{TURNS}::test_a_stall_is_an_open_turn_without_hook_and_cpu_for_long_and_ends_with_the_next_call"),
-    ("lifecycle.note", "drop call be_due",
+    ("lifecycle.note", "drop call _be_due",
      "tests/guards/test_lunch_break.py::test_a_question_to_a_person_is_a_state_until_the_next_hook_of_any_kind"),
     ("departures._one", "never if _has_it",
      f"{AGENTS}::test_what_its_parent_holds_itself_is_not_held_twice_when_a_subagent_ends"),

@@ -105,8 +105,16 @@ def note(event: Event, place: Place) -> str:
         _tell_turn(event, place, OVER, "")
     elif event.source in ASKING or not event.source:
         _tell_turn(event, place, ASKS, event.said or f"permission for {event.tool}")
-        ledger_files.be_due(place.local, event.agent)
+        _be_due(place.local, event.agent)
     return ""
+
+
+def _be_due(local: str, agent: str) -> None:
+    """Make the agent's next hook, of any kind, a heartbeat."""
+    try:
+        os.utime(f"{local}/alive/{ledger_files.name_of(agent)}", (0, 0))
+    except OSError:
+        pass  # none is known: then it is due
 
 
 def _step(event: Event, place: Place, *, over: bool = False) -> Tree:

@@ -11,10 +11,10 @@ from dibs.stores.seam import COMMIT, Envelope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TypedDict, TypeVar
 
-    from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.records import Claim, Waiter
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.policy import Policy
     from dibs.operations.core.records import Job
@@ -57,10 +57,13 @@ class FollowUps:
     A room imports only rooms below it, so it calls these; entry.py, above all rooms, sets them.
     """
 
-    __slots__ = ("change_accepted", "job_steps", "suspicions", "sweep", "task_claim_ended", "task_wait_ended")
+    __slots__ = ("change_accepted", "job_steps", "lapse", "suspicions", "sweep", "task_claim_ended", "task_wait_ended")
 
     task_claim_ended: Callable[[Transaction, Claim, str], None]  # its claim, and why it ended
     task_wait_ended: Callable[[Transaction, str, str], None]  # the agent and its waiter
+    lapse: Callable[
+        [Transaction, Call, Sequence[Claim | Waiter]], list[Claim | Waiter]
+    ]  # past a deadline → what ended
     sweep: Callable[[Transaction, Call, int], object]  # at most that many records
     suspicions: Callable[[Transaction, Call], int]  # those that are due at once
     change_accepted: Callable[[Transaction, Call, str], str]  # a change's id; its path

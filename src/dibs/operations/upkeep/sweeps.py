@@ -61,7 +61,9 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
             claim_records.put(tx, record)
             suspected = True
         elif kind == claim_records.CLAIM:
-            for claim in endings.lapse(tx, call, [record]):
+            from dibs.operations.claims import lapses
+
+            for claim in lapses.lapse(tx, call, [record]):
                 freed += claim["resources"]
                 done["claims"] += 1
                 suspected = True
