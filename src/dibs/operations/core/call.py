@@ -61,9 +61,7 @@ class FollowUps:
 
     task_claim_ended: Callable[[Transaction, Claim, str], None]  # its claim, and why it ended
     task_wait_ended: Callable[[Transaction, str, str], None]  # the agent and its waiter
-    lapse: Callable[
-        [Transaction, Call, Sequence[Claim | Waiter]], list[Claim | Waiter]
-    ]  # past a deadline → what ended
+    lapse: Callable[[Transaction, Call, Sequence[Claim | Waiter]], list[Claim | Waiter]]  # past a deadline → what ended
     sweep: Callable[[Transaction, Call, int], object]  # at most that many records
     suspicions: Callable[[Transaction, Call], int]  # those that are due at once
     change_accepted: Callable[[Transaction, Call, str], str]  # a change's id; its path
