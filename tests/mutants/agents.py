@@ -25,7 +25,7 @@ ROWS = (
     ("agents.turns._turn", "always ifexp words_of", f"{TURNS}::test_by_config_no_word_of_a_prompt_is_stored"),
     ("_touched_record", "drop operand waits", f"{TURNS}::test_the_states_of_an_agent_follow_its_turn"),
     ("_touched_record", "drop operand stalled",
-     f"{TURNS}::test_a_stall_is_an_open_turn_without_hook_and_cpu_for_long_and_ends_with_the_next_call"),
+     f"{TURNS}::test_a_stall_ends_with_the_next_call_also_where_the_config_makes_it_short"),
     ("lifecycle.note", "drop call _be_due",
      "tests/guards/test_lunch_break.py::test_a_question_to_a_person_is_a_state_until_the_next_hook_of_any_kind"),
     ("departures._one", "never if _has_it",

@@ -154,3 +154,14 @@ def test_an_agent_that_starts_in_another_process_has_no_open_turn(fleet: Fleet) 
     fleet.kill9(7)
     fleet.call("ann", "boot", client=8)
     assert "turn" not in fleet.record("a\tann")
+
+
+def test_a_stall_ends_with_the_next_call_also_where_the_config_makes_it_short() -> None:
+    fleet = Fleet(work={**WORK, "agents": {**WORK["agents"], "stalled": 5_000}})
+    fleet.call("ann", "boot", client=7)
+    turn(fleet, "prompted", "fix it")
+    fleet.now += 6_000
+    fleet.internal("looker", STALLED, quiet=[["ann", 6_000]])
+    assert shown(fleet)["activity"] == "stalled"
+    fleet.call("ann", "renew", client=7)
+    assert shown(fleet)["activity"] == "working"

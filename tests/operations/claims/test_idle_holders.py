@@ -127,10 +127,12 @@ def test_claims_that_expire_one_after_the_other_stay_one_line(fleet: Fleet) -> N
 
 
 def test_the_agents_own_next_call_renews_what_is_past_its_deadline(fleet: Fleet) -> None:
+    fleet.claim("ann", "hand.py", client=7)
     fleet.now += HOUR
     fleet.call("ann", "renew", client=7)
+    assert [event["data"].get("why") for event in fleet.events("claim.renewed")] == [None] * len(FILES)
     look(fleet)
-    assert held(fleet) == [*FILES]
+    assert held(fleet) == [*FILES], "not what it claimed by hand"
 
 
 def test_another_process_of_the_agent_keeps_nothing_past_its_deadline(fleet: Fleet) -> None:
