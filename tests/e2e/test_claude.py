@@ -12,6 +12,7 @@ from tests.e2e.clients.checks import SHARED, edits, guard, says_who_holds
 from tests.e2e.clients.kinds import CLAUDE, ClaudeCode
 from tests.e2e.clients.scripts import Use, marked
 from tests.e2e.clients.worker import HOW, Worker
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,6 +148,26 @@ def at_work(fleet: Fleet, shared: Path) -> Agent:
     assert shared.read_text() == "ONE\ntwo\nthree\n"
     assert fleet.held() == {"shared.txt": ada.session}
     return ada
+
+
+def test_an_idle_agent_keeps_its_unfinished_file_past_the_deadline_until_its_process_is_gone(fleet: Fleet) -> None:
+    shared = guard(fleet, CLAUDE)
+    config = fleet.repo / ".dibs" / "config.toml"
+    config.write_text(config.read_text().replace("[claims]\n", '[claims]\nttl = "2s"\n'))
+    ada = at_work(fleet, shared)
+
+    def renewed() -> int:
+        fleet.dibs("sweep")
+        return len([event for event in fleet.dibs("log", "--limit", "0")["events"] if event["kind"] == "claim.renewed"])
+
+    until(lambda: renewed() >= 2, "two renewals")
+    assert fleet.held() == {"shared.txt": ada.session}
+    status = fleet.dibs("status")
+    assert not [group for group in status["alert_groups"] if group["needs_you"]]
+    (shown,) = [one for one in status["agents"] if one["agent"] == ada.session]
+    assert (shown["activity"], shown["doing"].startswith("[[scenario")) == ("idle", True), "the words of its prompt"
+    ada.kill()
+    until(lambda: fleet.held() == {}, "the end of its claim")
 
 
 def test_a_compacted_agent_is_told_what_it_holds_and_goes_on(fleet: Fleet) -> None:
