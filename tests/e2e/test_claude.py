@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.clients import checks, stale
 from tests.e2e.clients.checks import SHARED, edits, guard, says_who_holds
+from tests.e2e.clients.install import program
 from tests.e2e.clients.kinds import CLAUDE, ClaudeCode
 from tests.e2e.clients.scripts import Use, marked
+from tests.e2e.clients.tmux import Pane
 from tests.e2e.clients.worker import HOW, Worker
 from tests.waiting import until
 
@@ -116,6 +119,31 @@ def test_a_person_is_asked_before_a_model_runs_a_program_or_stops_an_agent_throu
     assert all("requires approval" in answer for answer in answers), answers
     assert "an orchestrator (root), or a person at a terminal can do it" in last
     assert not (fleet.repo / "pwn").exists()
+
+
+def test_an_agent_waits_for_a_person_from_the_question_on_the_screen_until_its_answer(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    asking = Asking()
+    guard(fleet, asking)
+    fleet.script("ada").turn(asking.shell("touch other.txt"))
+    asking.settle(fleet.home, fleet.repo, fleet.stub.url)
+    known = fleet.home / ".claude.json"
+    seen = {"hasCompletedOnboarding": True, "theme": "dark", "customApiKeyResponses": {"approved": ["scripted"]}}
+    known.write_text(json.dumps({**json.loads(known.read_text()), **seen}))
+    given = " ".join([f"{name}={shlex.quote(value)}" for name, value in fleet.environment(asking).items()])
+    words = shlex.join([str(program("claude")), "--permission-mode", "default", "--", marked("ada")])
+    command = f"env -i TERM=xterm-256color {given} {words}"
+
+    def activity() -> str:
+        return next((one["activity"] for one in fleet.dibs("agents")["agents"] if one["kind"] == "agent"), "")
+
+    with Pane(tmp_path / "socket", fleet.repo, command, (120, 40)) as pane:
+        pane.see("touch other.txt", "Yes")
+        until(lambda: activity() == "waits for a person", "its question")
+        pane.press("Enter")
+        until((fleet.repo / "other.txt").exists, "the answer")
+        until(lambda: activity() == "idle", "the end of its turn")
 
 
 def test_every_tool_of_a_killed_agent_is_refused_until_it_is_revived(fleet: Fleet) -> None:
