@@ -283,7 +283,7 @@ def _of_event(log: Log, seq: int) -> Subject | None:
     if family == "edit" or event["kind"] == "claim.refused":
         held = event["data"].get("resources") or [["file", subject]]
         return Subject(PATH, subject, subject, [list(one[:2]) for one in held if one[0] != "inode"])
-    kind = AGENT if family == "agent" else FAMILIES.get(family)
+    kind = AGENT if family in {"agent", "handover"} else FAMILIES.get(family)
     return Subject(kind, subject, subject) if kind else None
 
 
@@ -291,17 +291,9 @@ def _names(session: Session, call: Call, steps: list[Step]) -> dict[str, str]:
     """The names of all agents that the steps mention."""
     from dibs.operations.agents.lookups import NAMES
 
-    wanted: dict[str, None] = {}
-    for step in steps:
-        if step.event is None:
-            continue
-        data = step.event["data"]
-        said = [step.event["agent"], step.event["subject"], data.get("to"), data.get("by"), data.get("holder")]
-        said += [data.get("from"), *(data.get("suspects") or ()), *(data.get("holders") or ()), *(data.get("of") or ())]
-        said += [one.get("agent") for one in data.get("blockers") or () if isinstance(one, dict)]
-        wanted.update(dict.fromkeys([one for one in said if isinstance(one, str) and one]))
+    wanted = sentences.mentioned([step.event for step in steps if step.event is not None])
     try:
-        found: dict[str, str] = session.run(NAMES, call, {"agents": list(wanted)})["names"]
+        found: dict[str, str] = session.run(NAMES, call, {"agents": wanted})["names"]
     except Unsettled:  # a server that lost commits: the story is told anyway
         found = {}
     return found

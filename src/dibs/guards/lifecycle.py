@@ -44,13 +44,17 @@ def boot(event: Event, place: Place) -> str:
     session = open_session(place)
     cleanup.tidy(place, tree, session.config.policy.guards["keep"])
     call = identify(session, event)
-    fields: dict[str, Any] = {"client_type": event.type or event.client}
+    fields: dict[str, Any] = {"client_type": event.type or event.client, "tree": place.top}
     files = [] if event.subagent else memory_files.load(session)  # a subagent works for its parent, which was told
     if not event.subagent:
         fields.update(env_beliefs.fields(), files=memory_files.digests(files))
     result = session.run(session.operation("boot"), call, fields)
     audit.tell(session, call, [tree])
     ledger_files.heard(place.local, call.agent, call.client)
+    if any(message["type"] == "handover" for message in result["messages"]):
+        from dibs.client import unfinished
+
+        unfinished.take_over(tree, call.agent, result)
     from dibs.guards import leftovers
 
     left = leftovers.told(session, call, tree)
@@ -145,7 +149,7 @@ def sign_of_life(event: Event, place: Place) -> str:
 
 
 def stop(event: Event, place: Place) -> str:
-    """The agent's turn is over: unchanged files that it holds are released."""
+    """The agent's turn is over: unchanged files that it holds are released, and a person may commit the others."""
     from dibs.guards import audit
     from dibs.operations.guards.audits import IDLE, MINE
     from dibs.operations.guards.records import held_file
@@ -161,7 +165,7 @@ def stop(event: Event, place: Place) -> str:
         for text in texts:
             content = contents.read(f"{top}/{text}")[0]
             now[held_file(claim, text)] = "" if content == contents.MISSING else content
-    session.run(IDLE, call, {"now": now})
+    session.run(IDLE, call, {"now": now, "busy": event.background})
     return ""
 
 

@@ -55,6 +55,7 @@ _CONTENTS = frozenset((
 _COMMANDS = ("command", "cmd", "input")
 _PATCHES = (*_COMMANDS, "patchText", "patch")
 _BACKGROUND = ("run_in_background", "is_background", "isBackground", "background")
+_FINISHED = ("completed", "failed", "killed", "stopped", "cancelled")  # the status of a task that no longer runs
 _PLACES = ("directory", "dir_path", "workdir", "cwd", "working_directory", "workingDirectory")
 
 
@@ -68,7 +69,7 @@ class Event:
         self.client, self.dialect, self.name, self.moment = client, spoken, name, moment
         self.session = self.subagent = self.type = self.cwd = self.source = self.said = ""
         self.tool = self.kind = self.command = self.call = ""
-        self.background = False  # the client itself leaves the command running
+        self.background = False  # the client itself leaves the command running, or at a stop a task of the turn
         self.own = ""  # the client's own settings, if it sent this through another client's hooks
         self.paths: list[str] = []
         self.content: str | None = None  # an edit's whole content, if it brings one
@@ -145,7 +146,14 @@ def read(client: str, name: str, sent: Any) -> Event | None:
     else:
         event.said = _text(sent, "prompt") or _text(sent, "message")
         event.tool = _text(sent, "tool_name") or _text(sent, "toolName")
+    event.background = event.background or _leaves_tasks(sent.get("background_tasks"))
     return event
+
+
+def _leaves_tasks(tasks: object) -> bool:
+    """Does something run on after a turn? Claude Code lists its background commands and agents when it stops."""
+    listed = tasks if isinstance(tasks, list) else []
+    return any(not isinstance(one, dict) or one.get("status") not in _FINISHED for one in listed)
 
 
 def _any_spelling(spoken: Dialect, name: str) -> str:

@@ -78,10 +78,12 @@ class Plan:
 class Planner:
     """Makes a plan."""
 
-    def __init__(self, session: Session, scope: Scope, only: Sequence[Sequence[str]], *, merge: bool) -> None:
+    def __init__(
+        self, session: Session, scope: Scope, only: Sequence[Sequence[str]], *, merge: bool, top: str = ""
+    ) -> None:
         self.session, self.scope, self.only = session, scope, only
         self.place = session.place
-        self.tree = working_tree.of(session.place)
+        self.tree = working_tree.at(top or self.place.top, self.place)  # the one in use, unless another is meant
         self.merges = merge
         self.plan = Plan(scope, self.tree)
 
@@ -112,6 +114,31 @@ class Planner:
         if not self.plan.files:
             self._note_other_trees()
         return self.plan
+
+    def unfinished(self) -> list[FilePlan]:
+        """The files with work of it that no commit has: each as it is, and as it would be without that work."""
+        self._look()
+        chains = self._chains()
+        dirty = {change.path for change in git.dirty(self.tree.top)} if self.place.common else {*chains}
+        is_committed = bool(self.place.common and git.head(self.tree.top))
+        heads = undo_commits.tree_entries(self.tree.top, chains) if is_committed else {}
+        found = []
+        for path in sorted(dirty.intersection(chains)):
+            later = self._after_commit(path, chains[path], heads.get(path, rules.GONE))
+            if any(meant for _, meant in later) and not self._is_undone(later[-1][0]):
+                one = FilePlan(path, self.present(path))
+                self._think(one, rules.runs_of(later), None)
+                if not one.is_nothing:
+                    found.append(one)
+        return found
+
+    def _after_commit(self, path: str, chain: list[tuple[Change, bool]], head: Version) -> list[tuple[Change, bool]]:
+        """The changes after the last one that HEAD has."""
+        if head[0] == MISSING:
+            return chain
+        committed = contents.blob_id(undo_commits.smudged(self.tree.top, path, head))
+        places = [place for place, (change, _) in enumerate(chain) if change.after == committed]
+        return chain[places[-1] + 1 :] if places else chain
 
     # --- facts
 
@@ -178,7 +205,7 @@ class Planner:
         if there:
             self.plan.left.append(f"It was done in another working tree: run `dibs undo` in {', '.join(there)}.")
         if gone:
-            kept = "`dibs restore --list` has what was not committed there."
+            kept = "`dibs restore` has what was not committed there."
             self.plan.left.append(f"It was done in a working tree that was removed ({', '.join(gone)}): {kept}")
 
     def wanted(self, path: str) -> bool:

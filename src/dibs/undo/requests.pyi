@@ -1,6 +1,14 @@
 """The requests of this room. Made by `make generate` from its declarations."""
 
+from collections.abc import Sequence
 from typing import TypedDict
+
+class DiffRequest(TypedDict):
+    """The request of `diff`."""
+
+    agent: str
+    paths: Sequence[Sequence[str]]
+    stat: bool
 
 class RestoreRequest(TypedDict):
     """The request of `restore`."""

@@ -180,6 +180,8 @@ def find(session: Session, call: Call, word: str, since: int) -> tuple[Scope, li
     agent = session.run(FOUND, call, {"word": word})["id"]
     found = [kind for kind in kinds if log.has(kind, word, agent)]
     if not found:
+        if kinds == (AGENT,):
+            session.run(FOUND, call, {"word": word, "known": True})  # refuses, with the name that may be meant
         one = "claim, undo, task or agent" if len(kinds) > 1 else prefix
         raise NotFound(
             f"there is no {one} {word} in the log; `dibs explain PATH` names the claims of a file", what=word

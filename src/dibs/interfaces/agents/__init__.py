@@ -1,4 +1,4 @@
-"""The agents' clients: one folder each. `adapter.py` says what a client is; docs/ARCHITECTURE.md how to add one.
+"""The agents' clients: one folder each. `adapter.py` says what a client is; docs/internals/extending.md adds one.
 
 A client's `hook.py` is plain values and functions, and all that its hooks load; its `install.py` is for `dibs init`,
 `dibs doctor` and the launcher. `workspace/known_clients.py`, which `make generate` writes, has what every call must

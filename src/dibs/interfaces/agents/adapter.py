@@ -126,10 +126,10 @@ class Client:
     in_home: ClassVar[Sequence[str]] = ()  # in the user's home,
     program: ClassVar[str]  # and on the PATH
     settings_file: ClassVar[str]  # where its hooks are registered, from the repository's top
+    private_file: ClassVar[str] = ""  # the same for one person, in a file that no commit has; "" if it reads none
     settings_start: ClassVar[Mapping[str, Any]] = {}  # further content of a new one
     names_event: ClassVar[bool] = False  # does its command name the event, because its payload does not?
     starts_at: ClassVar[str] = ""  # a variable that may have the project's folder, for a client that promises none
-    reads: ClassVar[Sequence[str]] = ()  # tools that pass if the launcher is missing: on a branch from before dibs
     pages: ClassVar[Sequence[str]]  # the instruction files that it reads; the first is created if none exists
     imports_pages: ClassVar[bool] = False  # does `@AGENTS.md` in its first page import that one?
     note: ClassVar[str] = ""  # what init says about running `dibs` without asking
@@ -146,6 +146,11 @@ class Client:
     def cleaned(self, text: str) -> str:
         """Its settings without those additions."""
         return text
+
+    def private_files(self, *, mcp: bool) -> list[str]:
+        """The files of a person's own trial (`dibs init --local`), the one with the hooks first."""
+        servers = [self.mcp_file] if mcp and self.mcp_file else []
+        return list(dict.fromkeys([self.private_file or self.settings_file, *self.own_files(), *servers]))
 
     # Its settings are a JSON file with a list of handlers for each event, unless it says otherwise with these three.
 

@@ -7,7 +7,7 @@ a refused deadlock kept together.
 from __future__ import annotations
 
 from dibs.interfaces.top.state import LOST
-from dibs.interfaces.top.words import ALERTS, count, is_name, ms
+from dibs.interfaces.top.words import ALERTS, count, is_name, joined, ms, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class Model:
         ]  # fmt: skip
         self.shown = {agent["agent"]: agent["shown"] for agent in self.agents}
         self.longest_name = max([len(agent["name"]) for agent in self.agents], default=0)
+        self.longest_task = max([len(task["id"]) for task in self.task_of.values()], default=0)
+        self.longest_state = max([len(holds_up(blocked)) for blocked in self.blocks.values()], default=0)
         self.agents.sort(key=lambda agent: (self._rank(agent), self._since(agent), agent["name"]))
         self.deadlocks = [
             alert for alert in state.alerts
@@ -194,6 +196,11 @@ def _worst_first(alerts: list[AlertView]) -> list[OpenAlert]:
         known = merged.get(key, {**alert, "times": 0, "ids": []})
         merged[key] = {**known, "times": known["times"] + 1, "ids": [*known["ids"], alert["id"]]}
     return list(merged.values())
+
+
+def holds_up(blocked: list[WaiterView]) -> str:
+    """What an agent does that others wait for."""
+    return f"* holds up {joined(plain(wait['name'] or wait['agent']) for wait in blocked)}"
 
 
 def is_low(claim: ClaimView, now: int) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dibs.errors import NotFound
 from dibs.operations.agents import names
-from dibs.operations.agents.records import NAME_KEYS
+from dibs.operations.agents.records import NAME_KEYS, get_agent
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.stores.seam import walk
 
@@ -36,7 +37,10 @@ def _names(tx: Transaction, _: Call, request: NamesRequest) -> NamesAnswer:
 
 
 def _found(tx: Transaction, _: Call, request: FoundRequest) -> FoundAnswer:
-    return {"id": names.found(tx, request["word"])}
+    agent = names.found(tx, request["word"])
+    if request["known"] and get_agent(tx, agent) is None:
+        raise names.unknown(tx, request["word"])
+    return {"id": agent}
 
 
 def _named(tx: Transaction, _: Call, request: NamedRequest) -> NamedAnswer:
@@ -56,7 +60,11 @@ NAMES = Operation(
 )  # fmt: skip
 FOUND = Operation(
     "found", _found, "Which agent does this word mean?", sent_by=ANYWHERE,
-    fields=(Field("word", "text", "an id or a name", required=True),), writes=False,
+    fields=(
+        Field("word", "text", "an id or a name", required=True),
+        Field("known", "flag", "refuse a word that means none", default=False),
+    ),
+    errors=(NotFound,), writes=False,
 )  # fmt: skip
 NAMED = Operation(
     "named", _named, "Whose names have these words?", sent_by=ANYWHERE,

@@ -14,7 +14,7 @@ from dibs.operations.agents.registration import register, set_process
 from dibs.operations.claims import contention, endings, lapses, releases, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import check_agent_id, iso, process_name, related, with_jobs
+from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, iso, process_name, related, with_jobs
 from dibs.operations.core.declare import ANYWHERE, BY_AGENT, MAX_TEXTS, PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 from dibs.stores.seam import COMMIT
@@ -104,7 +104,7 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> Boot:
     files = request["files"]
     process = request["pid"] if request["pid"] is not None else call.client
     before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
-    agent, moved = _started(tx, call, process, request)
+    agent, moved, is_new = _started(tx, call, process, request)
     known, told = agent.get("rules", ""), agent.get("files", {})
     if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
         agent["rules"], agent["rules_at"] = call.rules, COMMIT
@@ -114,6 +114,8 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> Boot:
     rivals = [aliases.adopt(tx, call, agent, alias) for alias in (before, request["also"]) if alias]
     put_agent(tx, agent)
     call.name = agent["name"]
+    if is_new:
+        FOLLOW_UPS.started(tx, call, request["tree"])
     claims, unended = _live(tx, call, moved=moved)
     if moved:
         _move(tx, call.agent, claims)
@@ -133,9 +135,13 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> Boot:
     return answer
 
 
-def _started(tx: Transaction, call: Call, process: Process | None, request: BootRequest) -> tuple[Agent, bool]:
-    """The record of an agent that starts, not written yet; and whether it comes from another process than before."""
+def _started(tx: Transaction, call: Call, process: Process | None, request: BootRequest) -> tuple[Agent, bool, bool]:
+    """The record of an agent that starts, not written yet; whether it comes from another process than before.
+
+    And whether it is a new start: not one of the process that it has already, after a compaction.
+    """
     agent, moved = get_agent(tx, call.agent), False
+    is_new = agent is None or agent["left"] or process is None or agent["process"] != process
     type_, client_type = request["type"], request["client_type"]
     if agent is None:
         agent = register(tx, call, process, client_type or type_ or call.kind)
@@ -159,7 +165,7 @@ def _started(tx: Transaction, call: Call, process: Process | None, request: Boot
         agent["incarnation"] += 1
     if not call.is_person:
         agent["works"] = True
-    return agent, moved
+    return agent, moved, is_new
 
 
 def _move(tx: Transaction, agent: str, claims: list[Claim]) -> None:
@@ -398,7 +404,7 @@ def _agents(tx: Transaction, call: Call, request: AgentsRequest) -> AgentsAnswer
     type_, state = request["type"], request["state"]
 
     def fits(agent: Agent) -> bool:
-        return (not type_ or agent["type"] == type_) and (not state or _state(call, agent) == state)
+        return (not type_ or agent["type"] == type_) and (not state or state_of(call, agent) == state)
 
     limit = paging.check_limit(request["limit"])
     page = listed(tx, call, limit, request["after"], all=request["all"] or state == LEFT, fits=fits)
@@ -522,7 +528,7 @@ def shown(tx: Transaction, call: Call, agent: Agent) -> AgentView:
         "kind": agent.get("kind", "agent"),
         "type": agent["type"],
         "can": agent["can"],
-        "state": _state(call, agent),
+        "state": state_of(call, agent),
         "health": _health(tx, call, agent),
         "activity": turns.activity(tx, call, agent),
         "incarnation": agent["incarnation"],
@@ -553,7 +559,7 @@ def shown(tx: Transaction, call: Call, agent: Agent) -> AgentView:
     return shown
 
 
-def _state(call: Call, agent: Agent) -> AgentState:
+def state_of(call: Call, agent: Agent) -> AgentState:
     """An agent's state, as far as it was checked."""
     if agent["killed"]:
         return "killed"
@@ -628,6 +634,7 @@ OPERATIONS = (
                 longest=200,
                 sent_by=ANYWHERE,
             ),
+            Field("tree", "tree", "the working tree that it starts in", default="", internal=True, sent_by=ANYWHERE),
             Field(
                 "also",
                 "text",

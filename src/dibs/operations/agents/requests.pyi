@@ -30,6 +30,7 @@ class BootRequest(TypedDict):
     pid: Process | None
     client_type: str
     believed: Sequence[str]
+    tree: str
     also: str
     files: dict[str, str] | None
 
@@ -37,6 +38,7 @@ class FoundRequest(TypedDict):
     """The request of `found`."""
 
     word: str
+    known: bool
 
 class KillRequest(TypedDict):
     """The request of `kill`."""

@@ -6,7 +6,8 @@ kept in the agent's record. A question and a stall end with the next call of the
 - prompted: a turn is open from now on. The first words of the prompt are what the agent is doing, unless the config
   says otherwise (`[agents] prompts`); no more of it is stored.
 - asks: the agent waits for a person: a permission, a question, a form.
-- over: the turn ended. One that its person interrupted may end without a word: then a stall is all that is seen.
+- over: the turn ended. While something that it left runs on, the agent is at work. One that its person interrupted
+  may end without a word: then a stall is all that is seen.
 - stalled: a turn is open, and for `[agents] stalled` no hook came and the client's processes used no CPU. The machine
   that the agent runs on measures that (client/upkeep/stalls.py); its word counts for processes that it sees.
 
@@ -56,7 +57,7 @@ def _turn(tx: Transaction, call: Call, request: TurnRequest) -> NoAnswer:
     assert agent is not None, "the entry has registered the caller"
     if request["what"] == PROMPTED:
         agent["turn"] = tx.now
-        agent.pop("rested", None)
+        agent.pop("busy", None)
         said = words_of(request["text"]) if call.policy.work["agents"]["prompts"] else ""
         if said:
             agent["doing"] = said
@@ -64,16 +65,20 @@ def _turn(tx: Transaction, call: Call, request: TurnRequest) -> NoAnswer:
             agent.pop("doing", None)
     elif request["what"] == ASKS:
         agent["waits"] = {"since": tx.now, "what": words_of(request["text"], MAX_QUESTION_CHARS)}
-    else:
+    elif "busy" not in agent:
         rest(tx, agent)
     put_agent(tx, agent)
     return {}
 
 
-def rest(tx: Transaction, agent: Agent) -> None:
-    """The agent's turn is over; the record is not written here."""
-    agent.pop("turn", None)
-    agent["rested"] = tx.now
+def rest(tx: Transaction, agent: Agent, *, busy: bool = False) -> None:
+    """The agent's turn is over; what it left running keeps it at work. The record is not written here."""
+    agent.pop("busy", None)
+    if busy:
+        agent["busy"] = True
+    else:
+        agent.pop("turn", None)
+        agent["rested"] = tx.now
 
 
 def _may_stall(tx: Transaction, call: Call, agent: Agent) -> bool:
@@ -124,7 +129,7 @@ def activity(tx: Transaction, call: Call, agent: Agent) -> Activity:
     if "stalled" in agent:
         return "stalled"
     recent = tx.now - agent["seen"] <= RECENT_MS
-    if "rested" in agent and agent["rested"] >= agent["seen"]:
+    if "rested" in agent:
         return "idle"
     if recent or (alive and "turn" in agent):
         return "working"

@@ -1,8 +1,8 @@
 """The kinds of alert: what each is called, when it is raised, when its cause is gone, what its holders can do.
 
 One row for each kind. From it come the choices of `dibs alerts --kind`, the words of `dibs top` and the table of
-docs/ALERTS.md (`make generate`). A new kind also needs a suspicion where its cause is noticed (suspicions.py), its name
-in `AlertKind` (core/answers.py), and its shape on the page (interfaces/page/alerts.js).
+docs/guides/alerts.md (`make generate`). A new kind also needs a suspicion where its cause is noticed (suspicions.py),
+its name in `AlertKind` (core/answers.py), and its shape on the page (interfaces/page/alerts.js).
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.operations.alerts.records import Alert, Facts, Finding
+    from dibs.operations.claims.answers import AlertAction
 
     Judge = Callable[
         ..., Finding[Facts] | None
     ]  # transaction, call and suspicion → what the alert says; None: no alert
     Gone = Callable[..., str]  # transaction, call and alert → why its cause is gone; "" while it stands
     Releasable = Callable[..., list[str]]  # alert and agent → what this agent can release to end it
+    Told = Callable[..., str]  # transaction and alert → its text now
+    Acts = Callable[..., list[AlertAction]]  # transaction and alert → what a person can do about it
 
 
 def _nothing(alert: Alert[Facts], agent: str) -> list[str]:
@@ -79,10 +82,13 @@ TABLE = {
         "Dead", agent_causes.dead, agent_causes.dead_gone, observed=False,
         cause="an agent's process exited without signing off, and it held something, or another agent "
         "coordinates it. The alert says what "
-        "was released, and what stays until its deadline because it was not tied to that process. A client that closed "
+        "was released, which task is back in the queue, what stays until its deadline because it was not tied to that "
+        "process, and how many files have uncommitted work of it; with what can be done: `dibs diff`, `dibs handover`, "
+        "`dibs undo`, `dibs alerts ack`. A client that closed "
         "its connection to `dibs mcp` in order is not reported",
         severity="error; warning if it held nothing",
-        end="it booted again, left, was killed or forgotten; or a day after the acknowledgement",
+        end="it booted again, left, was killed or forgotten, or its work was handed over; or a day after the "
+        "acknowledgement",
     ),
     "asks": Kind(
         "Waits for you", agent_causes.asks, agent_causes.asks_gone,
@@ -154,3 +160,8 @@ TABLE = {
     ),
 }  # fmt: skip
 COLLECTING = ("expired",)  # kinds of which the same cause again adds to what the alert says
+
+# Kinds whose text has more to say at each look than when it was raised, and those about which a person can do several
+# things.
+TEXTS: dict[str, Told] = {"dead": agent_causes.dead_text}
+ACTIONS: dict[str, Acts] = {"dead": agent_causes.dead_actions}

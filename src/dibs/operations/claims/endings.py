@@ -43,6 +43,7 @@ MAX_WAITERS_READ = 10_000  # in a workspace, when a directory becomes free: more
 MAX_WAITERS_SERVED = 32  # per freed resource; the other waiters find out at their own next poll
 ENDS_WITH_COMMIT: Literal["commit"] = "commit"  # the `ends` of a claim that its file's commit releases
 UNFINISHED = ("edit", ENDS_WITH_COMMIT)  # made by an edit, or ended by its file's commit
+FORCED = "forced"  # the `why` of the end of a claim that was taken away, and of a content kept then
 BY_HAND = "hand"  # the `by` of a claim that an agent asked for
 BY_TASK = "task"  # the `by` of a claim that belongs to a task: its end changes the task
 LOSS_LIFE_MS = 7 * 86_400_000  # an agent that did not boot within a week will not ask any more

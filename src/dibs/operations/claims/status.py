@@ -155,7 +155,12 @@ OPERATIONS = (
         group="claims",
         fields=(
             Field(
-                "resources", "resources", "only claims that overlap these", positional=True, default=(), metavar="RES"
+                "resources",
+                "resources",
+                "only claims that overlap these",
+                positional=True,
+                default=(),
+                metavar="RESOURCE",
             ),
             *PAGED,
         ),

@@ -73,7 +73,7 @@ def _add_holder(tx: Transaction, record: Holding, shown: BlockerView) -> None:
         shown["now"] = f"has waited for a person for {span(tx.now - agent['waits']['since'])}"
     elif "stalled" in agent:
         shown["now"] = f"stalled for {span(tx.now - agent['stalled'])}"
-    elif agent.get("rested", -1) >= agent["seen"]:
+    elif "rested" in agent:
         shown["now"] = f"idle for {span(tx.now - agent['rested'])}"
     if agent.get("doing"):
         shown["doing"] = agent["doing"]

@@ -11,6 +11,7 @@ FILES = {
     "claim": "claims.grants",
     "confirm": "claims.tokens",
     "emit": "messages.subscriptions",
+    "handover": "handovers.handover",
     "inbox": "messages.mailbox",
     "kill": "agents.presence",
     "land": "landing.queue",
@@ -74,6 +75,7 @@ FILES = {
 }
 QUERIES = {
     "check": "audit.check",
+    "diff": "undo.diff",
     "doctor": "audit.doctor",
     "explain": "audit.explain",
     "log": "audit.queries",
@@ -90,6 +92,7 @@ INTERNAL = {
     "alert-take": "operations.alerts.delivery",
     "archive drop": "operations.upkeep.log_retention",
     "archives": "operations.upkeep.log_retention",
+    "at-work": "operations.guards.person_acts",
     "audit": "operations.guards.audits",
     "batch add": "operations.tasks.batches",
     "batch outlook": "operations.tasks.batches",

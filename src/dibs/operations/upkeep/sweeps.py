@@ -121,6 +121,10 @@ def _other(tx: Transaction, key: str, record: Json) -> bool:
         from dibs.operations.landing.records import place_of
 
         conflicts.clear(tx, place_of(key), record)
+    elif family == "ho":
+        from dibs.operations.handovers import offers
+
+        offers.lapse(tx, record)
     elif family == "u":
         from dibs.operations.runs import run_endings
 

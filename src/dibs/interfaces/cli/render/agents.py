@@ -105,6 +105,13 @@ def _kill(result: KillAnswer) -> Items:
         return [said, *_running(result)]
     agent = result["agents"][0]
     name = named(agent)
+    if agent["health"] == "dead":
+        word = quoted(name)
+        refused = f"From now on it is refused if it is resumed, too (`dibs revive {word}` lets it act again)."
+        ways = (
+            f"`dibs diff {word}` shows it, `dibs handover {word} --to AGENT` passes it on, `dibs undo {word}` undoes it"
+        )
+        return [f"{name} was dead already: its process has exited{voided}. {refused}", f"Its uncommitted work: {ways}."]
     return [
         f"killed {name} ({agent['killed']}){voided}. `dibs revive {quoted(name)}` lets it act again.",
         *_running(result),
