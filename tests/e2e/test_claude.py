@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.clients import checks, stale
 from tests.e2e.clients.checks import SHARED, edits, guard, says_who_holds
+from tests.e2e.clients.install import program
 from tests.e2e.clients.kinds import CLAUDE, ClaudeCode
 from tests.e2e.clients.scripts import Use, marked
+from tests.e2e.clients.tmux import Pane
 from tests.e2e.clients.worker import HOW, Worker
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,6 +125,31 @@ def test_a_person_is_asked_before_a_model_runs_a_program_or_stops_an_agent_throu
     assert not (fleet.repo / "pwn").exists()
 
 
+def test_an_agent_waits_for_a_person_from_the_question_on_the_screen_until_its_answer(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    asking = Asking()
+    guard(fleet, asking)
+    fleet.script("ada").turn(asking.shell("touch other.txt"))
+    asking.settle(fleet.home, fleet.repo, fleet.stub.url)
+    known = fleet.home / ".claude.json"
+    seen = {"hasCompletedOnboarding": True, "theme": "dark", "customApiKeyResponses": {"approved": ["scripted"]}}
+    known.write_text(json.dumps({**json.loads(known.read_text()), **seen}))
+    given = " ".join([f"{name}={shlex.quote(value)}" for name, value in fleet.environment(asking).items()])
+    words = shlex.join([str(program("claude")), "--permission-mode", "default", "--", marked("ada")])
+    command = f"env -i TERM=xterm-256color {given} {words}"
+
+    def activity() -> str:
+        return next((one["activity"] for one in fleet.dibs("agents")["agents"] if one["kind"] == "agent"), "")
+
+    with Pane(tmp_path / "socket", fleet.repo, command, (120, 40)) as pane:
+        pane.see("touch other.txt", "Yes")
+        until(lambda: activity() == "waits for a person", "its question")
+        pane.press("Enter")
+        until((fleet.repo / "other.txt").exists, "the answer")
+        until(lambda: activity() == "idle", "the end of its turn")
+
+
 def test_every_tool_of_a_killed_agent_is_refused_until_it_is_revived(fleet: Fleet) -> None:
     shared = guard(fleet, CLAUDE)
     script = fleet.file("mk.py", "open('shared.txt', 'w').write('from a killed agent')")
@@ -151,6 +180,26 @@ def at_work(fleet: Fleet, shared: Path) -> Agent:
     assert shared.read_text() == "ONE\ntwo\nthree\n"
     assert fleet.held() == {"shared.txt": ada.session}
     return ada
+
+
+def test_an_idle_agent_keeps_its_unfinished_file_past_the_deadline_until_its_process_is_gone(fleet: Fleet) -> None:
+    shared = guard(fleet, CLAUDE)
+    config = fleet.repo / ".dibs" / "config.toml"
+    config.write_text(config.read_text().replace("[claims]\n", '[claims]\nttl = "2s"\n'))
+    ada = at_work(fleet, shared)
+
+    def renewed() -> int:
+        fleet.dibs("sweep")
+        return len([event for event in fleet.dibs("log", "--limit", "0")["events"] if event["kind"] == "claim.renewed"])
+
+    until(lambda: renewed() >= 2, "two renewals")
+    assert fleet.held() == {"shared.txt": ada.session}
+    status = fleet.dibs("status")
+    assert not [group for group in status["alert_groups"] if group["needs_you"]]
+    (shown,) = [one for one in status["agents"] if one["agent"] == ada.session]
+    assert (shown["activity"], shown["doing"].startswith("[[scenario")) == ("idle", True), "the words of its prompt"
+    ada.kill()
+    until(lambda: fleet.held() == {}, "the end of its claim")
 
 
 def test_a_compacted_agent_is_told_what_it_holds_and_goes_on(fleet: Fleet) -> None:

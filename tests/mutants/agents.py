@@ -13,8 +13,21 @@ ROLES = "tests/operations/agents/test_roles.py"
 RULES = "tests/operations/agents/test_rules.py"
 SPEECH = "tests/operations/agents/test_speech.py"
 TAKING = "tests/operations/tasks/test_task_taking.py"
+TURNS = "tests/operations/agents/test_turns.py"
 
 ROWS = (
+    # an agent's turns
+    ("_stalled", "drop operand <",
+     f"{TURNS}::test_a_stall_is_an_open_turn_without_hook_and_cpu_for_long_and_ends_with_the_next_call"),
+    ("_may_stall", "drop operand seen",
+     f"{TURNS}::test_a_stall_is_an_open_turn_without_hook_and_cpu_for_long_and_ends_with_the_next_call"),
+    ("_may_stall", "drop operand in", f"{TURNS}::test_neither_who_waits_for_a_person_nor_who_is_idle_is_stalled"),
+    ("agents.turns._turn", "always ifexp words_of", f"{TURNS}::test_by_config_no_word_of_a_prompt_is_stored"),
+    ("_touched_record", "drop operand waits", f"{TURNS}::test_the_states_of_an_agent_follow_its_turn"),
+    ("_touched_record", "drop operand stalled",
+     f"{TURNS}::test_a_stall_ends_with_the_next_call_also_where_the_config_makes_it_short"),
+    ("lifecycle.note", "drop call _be_due",
+     "tests/guards/test_lunch_break.py::test_a_question_to_a_person_is_a_state_until_the_next_hook_of_any_kind"),
     ("departures._one", "never if _has_it",
      f"{AGENTS}::test_what_its_parent_holds_itself_is_not_held_twice_when_a_subagent_ends"),
     ("presence._boot", "replace call told -> None",

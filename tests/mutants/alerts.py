@@ -21,6 +21,10 @@ ROWS = (
      f"{ALERTS}::test_a_cause_that_comes_back_after_it_was_gone_raises_a_new_alert"),
     ("watch._new_suspicions", "always if agent", f"{EACH}"),
     ("deaths.tell", "drop assign mourned", f"{EACH}"),
+    ("lifecycle.look_into", "never if COLLECTING",
+     "tests/operations/claims/test_idle_holders.py::test_claims_that_expire_one_after_the_other_stay_one_line"),
+    ("add_expired", "never if known",
+     "tests/operations/claims/test_idle_holders.py::test_after_max_life_they_expire_into_one_quiet_line_and_one_message"),
     # cleared by itself
     ("watch.look", "drop call clear", MACHINE),
     ("lifecycle.gone", "never operand is_observed", f"{EACH}"),

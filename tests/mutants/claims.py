@@ -6,6 +6,7 @@ AGENTS = "tests/operations/agents/test_agents.py"
 ALERTS = "tests/operations/alerts/test_alerts.py"
 CLAIMS = "tests/operations/claims/test_claims.py"
 CYCLES = "tests/operations/claims/test_cycles.py"
+IDLE = "tests/operations/claims/test_idle_holders.py"
 LISTINGS = "tests/operations/core/test_listings.py"
 SPEECH = "tests/operations/agents/test_speech.py"
 TAKING = "tests/operations/tasks/test_task_taking.py"
@@ -16,7 +17,7 @@ WIDE = "tests/operations/claims/test_wide_claims.py"
 ROWS = (
     ("grants._refresh", "always if BY_HAND",
      "tests/operations/guards/test_changes.py::test_a_restore_leaves_the_reason_that_the_agent_gave"),
-    ("views.blocker", "never if _is_dead",
+    ("_add_holder", "never if process_name",
      f"{ALERTS}::test_what_a_dead_agent_still_holds_is_freed_by_its_alerts_remedy_and_a_refusal_says_that_it_is_dead"),
     ("tokens._ask", "drop call leave_interest",
      "tests/operations/claims/test_claims.py::test_an_agent_that_asked_is_told_when_it_is_free"),
@@ -49,7 +50,22 @@ ROWS = (
     ("_given_up", "never if agent", f"{CLAIMS}::test_a_hand_over_to_oneself_is_no_new_life"),
     ("releases._hand_over", "always if related",
      f"{CLAIMS}::test_a_hand_over_within_a_family_goes_on_with_the_same_life"),
-    ("_status.live", "drop operand claim", f"{LISTINGS}::test_dead_claims_take_no_room_in_a_status"),
+    ("_status.live", "always filter claim", f"{LISTINGS}::test_dead_claims_take_no_room_in_a_status"),
+    # a live process keeps its unfinished work, nothing else is kept, and not for ever
+    ("keepable", "drop operand UNFINISHED", f"{IDLE}::test_a_ttl_that_was_asked_for_a_hand_made_claim_and_a_killed_agent_are_not_kept"),
+    ("keepable", "drop operand fixed", f"{IDLE}::test_an_edit_that_found_a_claim_with_a_ttl_does_not_make_it_last"),
+    ("keepable", "drop operand tied", f"{IDLE}::test_a_claim_that_no_process_is_tied_to_is_not_kept"),
+    ("keepable", "drop operand life", f"{IDLE}::test_after_max_life_they_expire_into_one_quiet_line_and_one_message"),
+    ("lapses.kept", "drop operand alive", f"{IDLE}::test_claims_of_a_dead_process_end"),
+    ("lapses.kept", "replace operand alive -> $0 is not False",
+     f"{IDLE}::test_what_cannot_be_seen_from_here_is_kept_by_nobody"),
+    ("lapses.lapse", "never if", f"{IDLE}::test_a_lunch_break_leaves_the_claims_and_needs_nobody"),
+    ("endings._hand_over", "drop operand keepable",
+     f"{IDLE}::test_a_resource_that_becomes_free_is_not_handed_over_past_a_claim_that_a_process_may_keep"),
+    ("presence._live", "never if containing expr expire",
+     f"{IDLE}::test_another_process_of_the_agent_keeps_nothing_past_its_deadline"),
+    ("renew_active", "drop operand keepable",
+     f"{IDLE}::test_the_agents_own_next_call_renews_what_is_past_its_deadline"),
     # Promise 1: at most one holder
     ("blocks", "never return related", f"{CLAIMS}::test_a_request_for_several_gets_all_or_none"),
     ("resources.conflict", "replace return WATCH -> return $0.0.0 and $0.1.0",

@@ -11,6 +11,7 @@ import os
 from dibs.guards.caller import identify, open_session
 from dibs.interfaces.agents import BOOT, BORN, DIED, END, NOTE, PROMPT, STOP
 from dibs.ledger import contents, ledger_files
+from dibs.machine import caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,18 +100,29 @@ def _tell_turn(event: Event, place: Place, what: str, said: str) -> None:
 # interrupted one does not report otherwise. Any other is not about the agent's turn.
 ASKING = ("permission_prompt", "worker_permission_prompt", "agent_needs_input", "elicitation_dialog", "ToolPermission")
 RESTING = ("idle_prompt",)
+ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"  # of Claude Code: "0" where no person can be asked
 
 
 def note(event: Event, place: Place) -> str:
     """The agent waits for a person, until its next hook of any kind: that one is a sign of life in any case."""
     from dibs.operations.agents.turns import ASKS, OVER
 
+    if caller.environ().get(ATTENDED) == "0":
+        return ""  # nobody is there: the client answers itself
     if event.source in RESTING:
         _tell_turn(event, place, OVER, "")
     elif event.source in ASKING or not event.source:
         _tell_turn(event, place, ASKS, event.said or f"permission for {event.tool}")
-        ledger_files.be_due(place.local, event.agent)
+        _be_due(place.local, event.agent)
     return ""
+
+
+def _be_due(local: str, agent: str) -> None:
+    """Make the agent's next hook, of any kind, a heartbeat."""
+    try:
+        os.utime(f"{local}/alive/{ledger_files.name_of(agent)}", (0, 0))
+    except OSError:
+        pass  # none is known: then it is due
 
 
 def _step(event: Event, place: Place, *, over: bool = False) -> Tree:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.guards import payload
-from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, OTHER, PATCH, PROMPT, SHELL, STOP
+from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, NOTE, OTHER, PATCH, PROMPT, SHELL, STOP
 from tests.interfaces.repository import Repository
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ COPILOT: dict[str, tuple[str, ...]] = {
     "PascalCase_Stop": (STOP,),
     "PascalCase_UserPromptSubmit": (PROMPT,),
     "agentStop": (STOP,),
-    "permissionRequest_bash": (NOTHING,),
-    "permissionRequest_edit": (NOTHING,),
+    "permissionRequest_bash": (NOTE,),
+    "permissionRequest_edit": (NOTE,),
     "postToolUse_bash": (AFTER, SHELL, "cat hello.py"),
     "postToolUse_create": (AFTER, EDIT, HELLO),
     "postToolUse_edit": (AFTER, EDIT, HELLO),

@@ -106,7 +106,7 @@ def test_a_path_in_the_home_folder_is_the_file_that_the_client_writes(monkeypatc
     ["PermissionDenied", "UserPromptExpansion", "MessageDisplay", "CwdChanged", "DirectoryAdded", "FileChanged",
      "WorktreeCreate", "WorktreeRemove", "StopFailure", "TeammateIdle", "Elicitation", "ElicitationResult", "Setup",
      "InstructionsLoaded", "ConfigChange", "PreCompact", "PostCompact", "PostToolBatch", "TaskCreated", "TaskCompleted",
-     "Notification", "PermissionRequest", "OfAVersionToCome"],
+     "OfAVersionToCome"],
 )  # fmt: skip
 def test_an_event_that_dibs_has_no_use_for_locks_nobody_out(name: str) -> None:
     sent = {"session_id": "s", "cwd": "/repo", "hook_event_name": name, "tool_name": "X", "tool_input": 1}

@@ -161,10 +161,12 @@ def test_each_client_gets_the_events_it_has(plain: Shell) -> None:
     read = {one.name: json.loads((plain.folder / one.settings_file).read_text())["hooks"] for one in listed}
     assert set(read["claude"]) == {
         "SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop",
-        "SubagentStart", "SubagentStop",
+        "SubagentStart", "SubagentStop", "PermissionRequest", "Notification",
     }  # fmt: skip
     assert {"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"} <= set(read["codex"])
     assert {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"} <= set(read["gemini"])
+    asking = {"codex": "PermissionRequest", "gemini": "Notification", "copilot": "permissionRequest"}
+    assert [client for client, event in asking.items() if event not in read[client]] == []
     assert read["gemini"]["BeforeTool"][0]["hooks"][0]["timeout"] == 20_000, "milliseconds there"
     assert read["copilot"]["preToolUse"][0]["bash"].endswith(" sh copilot preToolUse || exit 2")
     (guard,) = read["cursor"]["preToolUse"]

@@ -226,12 +226,13 @@ def test_many_alerts_leave_room_and_can_be_gone_through(look: Look, ada: Any) ->
 def test_four_alerts_of_a_kind_are_one_row_and_what_needs_nobody_is_not_counted(look: Look, ada: Any) -> None:
     ada.claim("src/a.py")
     look.again()
+    given: Any = [("wait", "warning")] * 9 + [("expired", "info")]
     look.state.alerts = [
         {"id": f"a{n}", "kind": kind, "severity": severity, "state": "open", "subject": "s", "agent": "ada",
          "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"],
          "raised_at": "", "repeats": 0, "commits": []}
-        for n, (kind, severity) in enumerate([("wait", "warning")] * 9 + [("expired", "info")])
-    ]  # type: ignore[misc] # fmt: skip
+        for n, (kind, severity) in enumerate(given)
+    ]  # fmt: skip
     look.state.version += 1
     shown = look.shown()
     assert " 1 NEEDS YOU  long wait " in shown

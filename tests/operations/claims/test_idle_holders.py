@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dibs.errors import Held
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import process_name
+from dibs.stores.seam import prefix_range
 from tests.operations.alerts.test_alerts import listed, look, raised
 from tests.operations.fleet import Fleet
 
@@ -125,10 +127,12 @@ def test_claims_that_expire_one_after_the_other_stay_one_line(fleet: Fleet) -> N
 
 
 def test_the_agents_own_next_call_renews_what_is_past_its_deadline(fleet: Fleet) -> None:
+    fleet.claim("ann", "hand.py", client=7)
     fleet.now += HOUR
     fleet.call("ann", "renew", client=7)
+    assert [event["data"].get("why") for event in fleet.events("claim.renewed")] == [None] * len(FILES)
     look(fleet)
-    assert held(fleet) == [*FILES]
+    assert held(fleet) == [*FILES], "not what it claimed by hand"
 
 
 def test_another_process_of_the_agent_keeps_nothing_past_its_deadline(fleet: Fleet) -> None:
@@ -143,3 +147,27 @@ def test_the_same_process_is_told_after_its_compaction_that_it_still_holds_them(
     fleet.now += HOUR
     briefing = fleet.call("ann", "boot", client=7)
     assert (briefing["held_count"], briefing["lost"]) == (3, [])
+
+
+def test_an_edit_that_found_a_claim_with_a_ttl_does_not_make_it_last(fleet: Fleet) -> None:
+    fleet.claim("ann", "x.py", client=7, ttl=MINUTE)
+    claim = fleet.record(next(iter(key for key in _keys(fleet) if "x.py" in key)))
+    assert claim["fixed"]
+    claim["ends"] = "commit"
+    fleet.store.run(lambda tx: claim_records.put(tx, claim))
+    fleet.now += 2 * MINUTE
+    look(fleet)
+    assert "x.py" not in held(fleet)
+
+
+def test_a_claim_that_no_process_is_tied_to_is_not_kept(fleet: Fleet) -> None:
+    fleet.edit("bob", "x.py")
+    fleet.call("bob", "boot", client=9)
+    fleet.now += HOUR
+    look(fleet)
+    assert "x.py" not in held(fleet)
+
+
+def _keys(fleet: Fleet) -> list[str]:
+    """The keys of all claims."""
+    return fleet.store.look(lambda tx: [key for key, _ in tx.fetch([prefix_range("r")]).rows])

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.client.session import Session
-    from dibs.operations.agents.records import Process
     from dibs.operations.core.call import Call
 
 SAMPLES = "quiet"  # in .dibs/local/
@@ -26,7 +25,7 @@ SAMPLES = "quiet"  # in .dibs/local/
 QUIET_SHARE = 0.02
 
 
-def look(session: Session, call: Call, turns: Sequence[tuple[str, Process]]) -> None:
+def look(session: Session, call: Call, turns: Sequence[Sequence[Any]]) -> None:
     """Measure these, and tell the store for how long each was quiet."""
     path = f"{session.place.local}/{SAMPLES}"
     mine = [(agent, process) for agent, process in turns if process[:3] == processes.here()]

@@ -11,7 +11,7 @@ from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import aliases, beliefs, departures, names, roles, speech, stops, turns
 from dibs.operations.agents.records import AGENT_KEYS, get_agent, put_agent, registered_agent
 from dibs.operations.agents.registration import register, set_process
-from dibs.operations.claims import contention, endings, releases, resources, views
+from dibs.operations.claims import contention, endings, lapses, releases, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, iso, process_name, related, with_jobs
@@ -243,7 +243,7 @@ def _live(tx: Transaction, call: Call, *, moved: bool) -> tuple[list[Claim], int
         for claim in ended:
             endings.expire(tx, claim)
     else:
-        ended = endings.lapse(tx, call, ended)
+        ended = lapses.lapse(tx, call, ended)
     endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
     releases.renew_active(tx, call)
     live = [claim for claim in claim_records.claims_of(tx, call.agent) if claim["until"] > tx.now]

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dibs.operations.agents.answers import Activity
-    from dibs.operations.agents.records import Agent, Process
+    from dibs.operations.agents.records import Agent
     from dibs.operations.agents.requests import StalledRequest, TurnRequest
     from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 PROMPTED, ASKS, OVER = "prompted", "asks", "over"
 MAX_WORDS_CHARS = 60  # of a prompt, as what the agent is doing
@@ -88,10 +88,10 @@ def _may_stall(tx: Transaction, call: Call, agent: Agent) -> bool:
     return present and "turn" in agent and "waits" not in agent and tx.now - max(agent["seen"], agent["turn"]) >= limit
 
 
-def watched(tx: Transaction, call: Call, agents: Iterable[Agent]) -> list[tuple[str, Process]]:
+def watched(tx: Transaction, call: Call, agents: Iterable[Agent]) -> list[Json]:
     """The agents of which CPU time would tell whether they are stalled, each with its process."""
     return [
-        (agent["agent"], agent["process"])
+        [agent["agent"], agent["process"]]
         for agent in agents
         if agent["process"] is not None
         and "stalled" not in agent

@@ -26,7 +26,8 @@ class AlertGroup(TypedDict):
     text: str  # of the most severe, the newest of these; and how many more
     remedy: str  # a command
     dismiss: str  # a command: all of them
-    agents: list[str]  # their names
+    agents: list[str]
+    agents_name: NotRequired[list[str]]
     ids: list[str]
     since: str  # of the first cause
 

@@ -110,7 +110,7 @@ def grouped(tx: Transaction, alerts: Iterable[Alert[Facts]]) -> list[AlertGroup]
             "needs_you": RANK[worst["severity"]] > RANK[INFO], "text": f"{worst['text']}{more}",
             "remedy": _remedy(tx, worst) if count == 1 else f"dibs alerts --kind {quoted(kind)}",
             "dismiss": f"dibs alerts ack {quoted(worst['alert']) if count == 1 else f'--kind {quoted(kind)}'}",
-            "agents": _names(tx, same),
+            "agents": list(dict.fromkeys(alert["agent"] for alert in same if alert["agent"]))[:MAX_GROUP_AGENTS],
             "ids": [alert["alert"] for alert in same], "since": iso(tx, min(alert["since"] for alert in same)),
         }  # fmt: skip
         typed: AlertGroup = group
@@ -125,12 +125,6 @@ def _remedy(tx: Transaction, alert: Alert[Facts]) -> str:
     ids = {word for word in words if not names.is_readable(word)}
     known = get_agents(tx, sorted(ids)) if ids else {}
     return " ".join([quoted(record["name"]) if (record := known.get(word)) else word for word in words])
-
-
-def _names(tx: Transaction, alerts: list[Alert[Facts]]) -> list[str]:
-    agents = list(dict.fromkeys(alert["agent"] for alert in alerts if alert["agent"]))[:MAX_GROUP_AGENTS]
-    known = names.names_of(tx, agents)
-    return [known.get(agent, agent) for agent in agents]
 
 
 def concerning(tx: Transaction, agent: str, limit: int) -> list[AlertShort]:

@@ -10,7 +10,17 @@ from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, 
 from dibs.operations.agents.records import get_agents
 from dibs.operations.claims import endings, records, resources, views
 from dibs.operations.claims.records import ranges_for
-from dibs.operations.core.call import Continue, check_agent_id, check_text, iso, lineage_of, related, with_jobs, within
+from dibs.operations.core.call import (
+    FOLLOW_UPS,
+    Continue,
+    check_agent_id,
+    check_text,
+    iso,
+    lineage_of,
+    related,
+    with_jobs,
+    within,
+)
 from dibs.operations.core.declare import ANYWHERE, PREFETCH_ROWS, Field, Operation
 from dibs.stores.seam import prefix_range
 
@@ -53,10 +63,21 @@ def _renew(tx: Transaction, call: Call, request: RenewRequest) -> RenewAnswer | 
     for claim in due[:MAX_RENEWED]:
         claim["tied"] = claim["tied"] or (call.from_current_process and claim["agent"] == call.agent)
         claim["renewed"] = tx.now
-        endings.renew(tx, claim)
+        renew_one(tx, claim)
     if len(due) > MAX_RENEWED:
         return Continue()
     return {"renewed": [endings.grant_answer(tx, claim) for claim, _ in chosen]}
+
+
+def renew_one(tx: Transaction, claim: Claim, **why: str) -> Claim:
+    """A full ttl from now on, but never beyond `life`: after that it is a new claim, and queues after the waiters."""
+    until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))
+    claim["pending"] = False
+    if until != claim["until"]:
+        claim["until"], claim["renewed"] = until, tx.now
+        tx.append("claim.renewed", claim["agent"], claim["claim"], {"until": until, **why})
+    records.put(tx, claim)
+    return claim
 
 
 def renew_active(tx: Transaction, call: Call) -> None:
@@ -72,7 +93,7 @@ def renew_active(tx: Transaction, call: Call) -> None:
             and not claim["pending"]
             and (call.from_current_process or not claim["tied"])
         ):
-            endings.renew(tx, claim)
+            renew_one(tx, claim)
 
 
 def _held_by(
@@ -300,7 +321,7 @@ def hand_over(tx: Transaction, call: Call, claim: Claim, to: str, *, until: int 
     released = claim["resources"]
     near = list(records.overlapping_claims(tx, released, claim["tree"], most=records.MAX_COST))
     others = [other for other in near if endings.blocks(other, claim["mode"], to)]
-    over = endings.lapse(tx, call, [other for other in others if other["until"] <= tx.now])
+    over = FOLLOW_UPS.lapse(tx, call, [other for other in others if other["until"] <= tx.now])
     blockers = [other for other in others if other not in over]
     if blockers:  # another agent of the holder's family holds it too
         raise Held(blockers=[views.blocker(tx, other, released) for other in blockers[:MAX_BLOCKERS_SHOWN]], more=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.operations.agents import presence
 from dibs.operations.alerts import views as alert_views
-from dibs.operations.claims import endings, records, resources, views
+from dibs.operations.claims import endings, lapses, records, resources, views
 from dibs.operations.core import paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
@@ -50,7 +50,7 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> StatusAnswer
         return None if cursor is None else read(cursor)
 
     def live(rows: list[tuple[str, Claim]]) -> list[tuple[str, Claim]]:
-        held = {claim["claim"] for claim in endings.held(tx, call, [row[1] for row in rows])}
+        held = {claim["claim"] for claim in lapses.held(tx, call, [row[1] for row in rows])}
         return [row for row in rows if row[1]["claim"] in held]
 
     def present(rows: list[tuple[str, Waiter]]) -> list[tuple[str, Waiter]]:
@@ -62,7 +62,7 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> StatusAnswer
 
     if request["resources"]:
         overlapping = _on(tx, request["resources"])
-        claims = endings.held(tx, call, [record for record in overlapping if records.is_claim(record)])
+        claims = lapses.held(tx, call, [record for record in overlapping if records.is_claim(record)])
         waiters = [record for record in overlapping if records.is_waiter(record) and record["until"] > tx.now]
         parts = {
             "claims": page("claims", lambda at: paging.listed(_by_id(claims), records.id_of, count, at)),

@@ -11,10 +11,10 @@ from dibs.stores.seam import COMMIT, Envelope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TypedDict, TypeVar
 
-    from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.records import Claim, Waiter
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.policy import Policy
     from dibs.operations.core.records import Job
@@ -58,11 +58,13 @@ class FollowUps:
     """
 
     __slots__ = (
-        "change_accepted", "job_steps", "started", "suspicions", "sweep", "task_claim_ended", "task_wait_ended",
+        "change_accepted", "job_steps", "lapse", "started", "suspicions", "sweep", "task_claim_ended",
+        "task_wait_ended",
     )  # fmt: skip
 
     task_claim_ended: Callable[[Transaction, Claim, str], None]  # its claim, and why it ended
     task_wait_ended: Callable[[Transaction, str, str], None]  # the agent and its waiter
+    lapse: Callable[[Transaction, Call, Sequence[Claim | Waiter]], list[Claim | Waiter]]  # past a deadline → what ended
     sweep: Callable[[Transaction, Call, int], object]  # at most that many records
     suspicions: Callable[[Transaction, Call], int]  # those that are due at once
     started: Callable[[Transaction, Call, str], list[str]]  # in that working tree; tasks that it took over

@@ -28,10 +28,10 @@ from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dibs.operations.agents.records import Agent
-    from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.records import Claim, Waiter
     from dibs.operations.core.call import Call
     from dibs.operations.core.records import (
         CancelJob,
@@ -434,6 +434,12 @@ def _task_wait_ended(tx: Transaction, agent: str, waiter: str) -> None:
     pulls.withdraw(tx, agent, waiter)
 
 
+def _lapse(tx: Transaction, call: Call, over: Sequence[Claim | Waiter]) -> list[Claim | Waiter]:
+    from dibs.operations.claims import lapses
+
+    return lapses.clear(tx, call, over)
+
+
 def _sweep(tx: Transaction, call: Call, count: int) -> dict[str, int]:
     from dibs.operations.upkeep import sweeps
 
@@ -500,6 +506,7 @@ def _send(tx: Transaction, job: BroadcastJob, room: int) -> int:
 
 FOLLOW_UPS.task_claim_ended = _task_claim_ended
 FOLLOW_UPS.task_wait_ended = _task_wait_ended
+FOLLOW_UPS.lapse = _lapse
 FOLLOW_UPS.sweep = _sweep
 FOLLOW_UPS.suspicions = _suspicions
 FOLLOW_UPS.started = _started

@@ -150,8 +150,11 @@ def _sorted(tx: Transaction, call: Call, paths: Sequence[Resource], tree: str) -
     others: list[Claim] = []
     own: list[Claim] = []
     met = [record for record in _met(tx, paths, tree) if record["mode"] == resources.WRITE]
-    for record in endings.kept(tx, call, met):
-        endings.renew(tx, record, why="alive")
+    if any(record["until"] <= tx.now for record in met):
+        from dibs.operations.claims import lapses, releases
+
+        for record in lapses.kept(tx, call, met):
+            releases.renew_one(tx, record, why="alive")
     for record in met:
         if record["until"] <= tx.now:
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dibs.operations.agents import presence, roles
 from dibs.operations.alerts import delivery
 from dibs.operations.alerts import views as alert_views
-from dibs.operations.claims import endings, resources, views
+from dibs.operations.claims import endings, lapses, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import AGENT, ANYWHERE, PERSON, Operation
@@ -165,7 +165,7 @@ def _read(tx: Transaction, call: Call) -> Snapshot:
     if page.more:
         cut.append("agents")
     stored: list[Claim] = scanned(claim_records.index_prefix(claim_records.CLAIM), "claims")
-    kept = endings.kept(tx, call, stored)
+    kept = lapses.kept(tx, call, stored)
     claims = [claim for claim in stored if claim["until"] > tx.now or claim in kept]
     gone = {claim["claim"] for claim in endings.gone(tx, call, claims)}
     places: list[Waiter] = scanned(claim_records.index_prefix(claim_records.WAITER), "waiting")

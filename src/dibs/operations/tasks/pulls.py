@@ -406,7 +406,9 @@ def take(
         claim = holders.live_claim(tx, task)
         is_own = claim is not None and claim["agent"] == call.agent
         if claim is not None and is_own and (call.from_current_process or not endings.gone(tx, call, [claim])):
-            answer = taken(tx, task, endings.renew(tx, claim))
+            from dibs.operations.claims import releases
+
+            answer = taken(tx, task, releases.renew_one(tx, claim))
             answer["renewed"] = True
             return answer
         if claim is not None and not endings.gone(tx, call, [claim]):

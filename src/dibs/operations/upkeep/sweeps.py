@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypedDict
 
-    from dibs.operations.agents.records import Agent, Process
+    from dibs.operations.agents.records import Agent
     from dibs.operations.alerts.watch import StoreState
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
         due: bool
         prune: bool  # old events are to leave the store
-        turns: list[tuple[str, Process]]
+        turns: list[Json]  # an agent and its process each
 
 
 DUE_PER_CALL = 8  # due records, after an agent's call
@@ -61,7 +61,9 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
             claim_records.put(tx, record)
             suspected = True
         elif kind == claim_records.CLAIM:
-            for claim in endings.lapse(tx, call, [record]):
+            from dibs.operations.claims import lapses
+
+            for claim in lapses.lapse(tx, call, [record]):
                 freed += claim["resources"]
                 done["claims"] += 1
                 suspected = True

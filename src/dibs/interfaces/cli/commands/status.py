@@ -154,7 +154,7 @@ def _changes(session: Session, look: Look) -> Iterator[StatusAnswer]:
         said = jsontext.encode([
             [(one["claim"], one["token"], one["expires_at"][:16]) for one in result["claims"]],
             [(one["agent"], one["resources"]) for one in result["waiting"]],
-            [(one["agent"], one["state"]) for one in result["agents"]],
+            [(one["agent"], one["state"], one["activity"], one.get("doing")) for one in result["agents"]],
             [(one["id"], one.get("progress")) for one in result["tasks"]],
         ])  # fmt: skip
         if said != last:

@@ -196,8 +196,8 @@ def _needing(agents: Sequence[AgentView]) -> Lines:
 def _hints(result: StatusAnswer, refused: dict[tuple[str, str], int]) -> Items:
     """What a person may want to act on."""
     groups = result["alert_groups"]
-    told = {name for group in groups if group["kind"] in {"asks", "silent"} for name in group["agents"]}
-    hints: Lines = [*_needing([one for one in result["agents"] if named(one) not in told]), *map(_group, groups)]
+    told = {agent for group in groups if group["kind"] in {"asks", "silent"} for agent in group["agents"]}
+    hints: Lines = [*_needing([one for one in result["agents"] if one["agent"] not in told]), *map(_group, groups)]
     acknowledged = result["alert_count"] - sum(group["count"] for group in groups)
     if acknowledged:
         hints.append(f"{counted(acknowledged, 'alert')} acknowledged: `dibs alerts`")
