@@ -62,7 +62,9 @@ def _alert(alert: AlertView) -> Lines:
         more.append(f"acknowledged by {named(note)}{': ' + note['why'] if note['why'] else ''}")
     if alert["state"] != "cleared":
         more.append(f"to do: {alert['remedy']}")
-    return [terminal.Line(head, style), f"    {'; '.join(part for part in more if part)}"]
+    others = [one["command"] for one in alert.get("actions", ()) if one["command"] != alert["remedy"]]
+    or_else = [f"    or: {'; '.join(others)}"] if others else []
+    return [terminal.Line(head, style), f"    {'; '.join(part for part in more if part)}", *or_else]
 
 
 def _ack(result: AlertAckAnswer) -> Items:
