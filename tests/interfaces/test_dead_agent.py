@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -104,6 +105,17 @@ def test_a_dead_agents_work_goes_to_the_next_one_that_starts_and_the_dead_one_is
     assert "docker" in back.boot("resume")
     assert "bob-1" in back.may_edit("b.py").refusal
     assert "bob-1" in back.dibs("task", "done", "docker", "--token", "3")["error"]["message"]
+
+
+def test_of_agents_that_start_at_the_same_time_one_gets_it(repo: Repository) -> None:
+    at_work(repo).client.kill()
+    assert repo.terminal("handover", "ada-1", "--to", "NEXT")["to"] is None
+    starting = [repo.agent(f"new-{number}") for number in range(4)]
+    with ThreadPoolExecutor(len(starting)) as pool:
+        briefings = list(pool.map(Agent.boot, starting))
+    assert len([one for one in briefings if "Your task is docker" in one]) == 1
+    assert len(repo.events("handover.made")) == 1
+    assert len(repo.claims()) == 1
 
 
 def test_the_work_of_an_agent_that_is_at_work_passes_after_a_question(repo: Repository) -> None:
