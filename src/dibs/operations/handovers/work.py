@@ -190,8 +190,9 @@ def pass_on(tx: Transaction, call: Call, work: Work, to: Agent, *, until: int = 
     for claim in others:
         if not own and within(claim["agent"], work.agent["agent"]):
             _lose(tx, claim)
+    by = "" if own else call.agent
     given = releases.without_doubles(
-        [releases.given_up(tx, claim, claim["resources"], to["agent"], "") for claim in others]
+        [releases.given_up(tx, claim, claim["resources"], to["agent"], by=by) for claim in others]
     )
     _end_waits(tx, to["agent"], given)
     for claim in given:
