@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a repository in ./shop in which almost everything went wrong that can, for `dibs check` (docs/OVERSIGHT.md).
+# Makes a repository in ./shop in which almost everything went wrong that can, for `dibs check` (docs/guides/oversight.md).
 # A few processes stay for ten minutes: a waiting agent, a client, `dibs sweep --watch`; `--end` ends them.
 set -eu
 unset DIBS_AGENT DIBS_STORE DIBS_WORKSPACE 2>/dev/null || true

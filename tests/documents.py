@@ -22,8 +22,12 @@ from typing import NamedTuple
 from tests import leftovers
 
 TOP = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([TOP / "README.md", TOP / "examples" / "README.md", *(TOP / "docs").glob("*.md")])
-GENERATED = ("CLI.md", "ROLES.md")
+PAGES = [path for path in (TOP / "docs").rglob("*.md") if path.parent.name != "bench"]  # what `make bench` wrote
+DOCUMENTS = sorted([TOP / "README.md", TOP / "examples" / "README.md", *PAGES])
+GENERATED = frozenset((
+    "docs/reference/commands.md", "docs/reference/config.md", "docs/reference/http.md",
+    "docs/reference/mcp.md", "docs/reference/python.md", "docs/reference/roles.md",
+))  # fmt: skip
 FENCE = re.compile(r"^```(sh|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Not meant for a scratch folder: what a clone's Makefile does, and installing.
 LEFT_OUT = ("make ", "uv ", "uvx ", "pipx ", "#")
@@ -46,6 +50,24 @@ class Played(NamedTuple):
     command: Command
     exit_code: int | None
     output: str
+
+
+def title(path: Path) -> str:
+    """How a document is called: its path."""
+    return path.relative_to(TOP).as_posix()
+
+
+def prose(path: Path) -> str:
+    """A document without its code, in which nothing is a link or a heading."""
+    return re.sub(r"^```.*?^```$|(?<!`)`[^`\n]+`(?!`)", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@functools.cache
+def anchors(path: Path) -> frozenset[str]:
+    """The anchors of a document's headings, as GitHub and the site make them."""
+    fenced = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    heads = re.findall(r"^#+ (.*)$", fenced, re.MULTILINE)
+    return frozenset(re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads)
 
 
 def blocks(path: Path, language: str) -> list[str]:

@@ -24,7 +24,7 @@ from tests import declared
 if TYPE_CHECKING:
     import pytest
 
-ARCHITECTURE = Path(__file__).resolve().parent.parent / "docs" / "ARCHITECTURE.md"
+RECORDS = Path(__file__).resolve().parent.parent / "docs" / "internals" / "records.md"
 
 
 @cache
@@ -42,7 +42,7 @@ def types() -> dict[str, Any]:
 @cache
 def prefixes() -> set[str]:
     """The beginnings of all keys, from the table that is made of the records.py: reading those takes a second."""
-    table = ARCHITECTURE.read_text().split("<!-- records:", 1)[1].split("<!--", 1)[0]
+    table = RECORDS.read_text().split("<!-- records:", 1)[1].split("<!--", 1)[0]
     return {prefix_of(line.split("`")[1]) for line in table.splitlines() if line.startswith("| `")}
 
 

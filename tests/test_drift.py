@@ -102,7 +102,7 @@ def test_the_errors_of_an_operation_are_those_of_dibs_each_once(operation: Opera
 
 def test_every_error_has_a_code_of_its_own_and_an_exit_code_that_is_documented() -> None:
     assert {error.code for error in CODES} == set(errors.ERRORS)
-    (line,) = re.findall(r"^Exit codes: (.*)$", (TOP / "docs" / "CLI.md").read_text(), re.MULTILINE)
+    (line,) = re.findall(r"^Exit codes: (.*)$", (TOP / "docs" / "reference" / "commands.md").read_text(), re.MULTILINE)
     documented = {int(number) for number in re.findall(r"\b\d+\b", line)}
     assert documented == {errors.YES, errors.NO, errors.CANNOT_DECIDE, errors.USAGE} | BY_SIGNAL
     assert {error.exit for error in CODES} == documented - {errors.YES} - BY_SIGNAL
@@ -115,7 +115,7 @@ def test_every_strategy_that_can_be_named_is_there() -> None:
 def test_every_file_that_the_architecture_names_is_there() -> None:
     root = Path(__file__).parents[1]
     there = [path.relative_to(root).as_posix() for path in root.rglob("*.py") if ".venv" not in path.parts]
-    text = (root / "docs" / "ARCHITECTURE.md").read_text()
+    text = "".join((root / "docs" / "internals" / f"{name}.md").read_text() for name in ("architecture", "extending"))
     named = {name for name in re.findall(r"`([a-z_./0-9A-Z]+\.py)`", text) if not re.search(r"[A-Z]{3}", name)}
     assert len(named) > 100
     assert [name for name in sorted(named) if not any(f"/{path}".endswith(f"/{name}") for path in there)] == []

@@ -1,4 +1,4 @@
-"""The rows of ARCHITECTURE.md, "Where to change what": each place is there, and has the names that the row promises."""
+"""The rows of architecture.md, "Where to change what": each place is there, and has the names that the row promises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ REQUESTS = 12
 
 def rows() -> list[tuple[str, list[str]]]:
     """Each request with its places."""
-    text = (TOP / "docs" / "ARCHITECTURE.md").read_text().split("## Where to change what\n", 1)[1].split("\n## ", 1)[0]
+    text = (
+        (TOP / "docs" / "internals" / "architecture.md")
+        .read_text()
+        .split("## Where to change what\n", 1)[1]
+        .split("\n## ", 1)[0]
+    )
     cells = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     return [(request, places.split(" · ")) for request, places in cells if request not in {"request", "---"}]
 

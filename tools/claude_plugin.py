@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dibs
 from dibs.interfaces.agents import BEFORE, of
-from dibs.interfaces.install import jsonc, scripts
+from dibs.interfaces.install import jsonc
 from dibs.workspace import hook_script
 
 TYPE_CHECKING = False
@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 FOLDER = "plugins/claude"
 DESCRIPTION = "Several agents in one repository: each edit takes a claim, and what another agent holds is refused."
 AUTHOR = {"name": "The dibs authors"}
-# `.` of a missing file would end the shell with exit 2, which is a refusal.
-START = (
-    'dibs_tree="$CLAUDE_PROJECT_DIR"; '
-    '[ -r "${{CLAUDE_PLUGIN_ROOT}}/hooks/find.sh" ] || exit 0; . "${{CLAUDE_PLUGIN_ROOT}}/hooks/find.sh"; '
-    "set -- {words}; "
-)
+# `command`: a missing file would end some shells at once, with exit 2, which is a refusal.
+COMMAND = 'command . "${{CLAUDE_PLUGIN_ROOT}}/hooks/find.sh" || exit 0; command . "$dibs_hook" || exit {code}'
 SERVER = """\
 #!/bin/sh
 # The tools of dibs, if the client was started in a workspace and the project's own list of servers does not have them.
@@ -52,8 +48,8 @@ def hooks() -> dict[str, Any]:
     client = of("claude")
     found = {}
     for event, entry in client.entries().items():
-        ends = scripts.refuse(client.reads) if client.hook.EVENTS[event] == BEFORE else scripts.PASS
-        handler = {**entry["hooks"][0], "command": START.format(words=client.name) + ends}
+        code = 2 if client.hook.EVENTS[event] == BEFORE else 0
+        handler = {**entry["hooks"][0], "command": COMMAND.format(code=code)}
         found[event] = [{**entry, "hooks": [handler]}]
     return {"description": DESCRIPTION, "hooks": found}
 

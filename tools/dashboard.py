@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/DASHBOARD.md: the views of a fleet (tools/dashboard_scene.py), light, dark, on a phone.
+"""Takes the pictures of docs/guides/dashboard.md: the views of a fleet (tools/dashboard_scene.py), light, dark, phone.
 
     python -m tools.dashboard [FOLDER]
 
@@ -26,7 +26,7 @@ PICTURES: tuple[tuple[str, str, str, dict[str, int], str], ...] = (
     ("overview", "#/overview", "light", WIDE, ""),
     ("timeline", "#/timeline", "dark", WIDE, ""),
     ("tasks", "#/tasks", "light", WIDE, "point"),
-    ("graph", "#/graph", "dark", WIDE, ""),
+    ("waits", "#/waits", "dark", WIDE, ""),
     ("log", "#/log", "light", WIDE, ""),
     ("worktrees", "#/worktrees", "dark", WIDE, ""),
     ("story", "#/overview?open=agent:cleo", "dark", WIDE, ""),

@@ -7,8 +7,7 @@ and the manifest of the Claude Code plugin, and the marketplace that has it), `o
 of each answer, for help and docstrings), `interfaces/python/methods.pyi`, `aio_methods.pyi` and `workers/calls.pyi`
 (the types of the Python API's methods; stubs.py), `operations/core/event_kinds.py` (the kinds of events, which
 `operations/*/events.py` define), each room's `requests.pyi` (the types of what the bodies of its operations get;
-requests.py), `docs/CLI.md`, `docs/ROLES.md` (who may what), the tables of records and events in `docs/ARCHITECTURE.md`
-and the table of kinds in `docs/ALERTS.md`. A test fails when one of them is out of date.
+requests.py), and the documents of `documents()` below. A test fails when one of them is out of date.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ from dibs.operations.core import index as index_
 from dibs.operations.core.answer_keys import KEYS
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import RANKS
-from tools import claude_plugin, requests, stubs
+from tools import claude_plugin, reference, requests, stubs
+from tools import troubleshooting as trouble
 from tools.event_definitions import events
 from tools.key_definitions import keys
 
@@ -47,7 +47,7 @@ to its left may.
 
 | rank | who has it |
 | --- | --- |
-| viewer, worker, agent, orchestrator | agents with such a role in `.dibs/config.toml` ([GUARDS.md](GUARDS.md#roles)) |
+| viewer, worker, agent, orchestrator | agents with such a role in the config ([Guards](../guides/guards.md#roles)) |
 | agent | agents with a role of your own, unless its `may` says otherwise |
 | agent | every agent that has no role: its calls come from a client's hooks or shell |
 | person | a caller without a role and with no client above its process: a person at a terminal, a script, CI |
@@ -99,7 +99,7 @@ def _tables(table: str, *folders: str) -> dict[str, str]:
 
 
 def roles() -> str:
-    """The text of docs/ROLES.md."""
+    """The text of docs/reference/roles.md."""
     ranks = list(RANKS)
     lines = [f"| operation | {' | '.join(ranks)} |\n", f"| --- |{' --- |' * len(ranks)}\n"]
     notes = []
@@ -202,20 +202,20 @@ def commands() -> str:
 
 
 def page() -> str:
-    """The text of docs/CLI.md: every command's help."""
+    """The text of docs/reference/commands.md: every command's help."""
     from dibs.interfaces.cli import command
     from dibs.interfaces.cli import help as helps
+    from dibs.interfaces.cli.audiences import HEADINGS
 
     parts = [
         "# Commands\n\nMade from the declarations by `make generate`; `dibs help COMMAND` prints the same.\n\n"
         "Every command takes these, before or after its name:\n\n| | |\n| --- | --- |\n"
         + "".join(f"| `{left}` | {text} |\n" for left, text in helps.COMMON)
-        + f"\n{helps.EXITS}.\n\n{helps.OK} Where there is no `error`, the answer itself says what is wrong: `lost` of "
-        "`boot`, `failed` of `run gates`, `check` and `doctor`, `findings` of `verify`, `notes` of `undo`.\n"
+        + f"\n{helps.EXITS}.\n\n{helps.OK} {helps.ANSWERS}\n"
     ]
-    left_out = {*helps.common_lines(PAGE_WIDTH), *helps.exit_lines(PAGE_WIDTH)}
-    for group, names in helps.grouped().items():
-        parts.append(f"\n## {helps.GROUPS[group]}\n")
+    left_out = set(helps.topic_lines(PAGE_WIDTH))
+    for heading, names in helps.grouped().items():
+        parts.append(f"\n## {HEADINGS[heading][1]}\n")
         for name in names:
             found = command.find(name)
             lines = [str(line) for line in helps.page(found, PAGE_WIDTH) if str(line) not in left_out]
@@ -224,26 +224,36 @@ def page() -> str:
     return "".join(parts)
 
 
-def tables(page: str) -> str:
-    """docs/ARCHITECTURE.md with its tables of records and events made anew, between their markers."""
+def record_table(page: str) -> str:
+    """docs/internals/records.md with its table made anew, between its markers."""
     records = ["| key | record | type | room | index 1 | index 2 |\n| --- | --- | --- | --- | --- | --- |\n"]
     for key in keys():
         entries = [", ".join(f"`{entry}`" for entry in entries) for entries in (key.first, key.second)]
         type_ = f"`{key.type}`" if key.type else ""
         records.append(f"| `{key.form}` | {key.what} | {type_} | {key.room} | {' | '.join(entries)} |\n")
+    return with_table(page, "records", records)
+
+
+def event_table(page: str) -> str:
+    """docs/reference/events.md with its table made anew, between its markers."""
     kinds = ["| kind | what happened | subject | data | room |\n| --- | --- | --- | --- | --- |\n"]
     kinds += [
         f"| `{event.kind}` | {event.meaning} | {event.subject} | {event.data} | {event.room} |\n" for event in events()
     ]
-    return with_table(with_table(page, "records", records), "events", kinds)
+    return with_table(page, "events", kinds)
 
 
 def alert_kinds(page: str) -> str:
-    """docs/ALERTS.md with its table of kinds made anew."""
+    """docs/guides/alerts.md with its table of kinds made anew."""
     lines = ["| kind | raised when | severity | cleared when |\n| --- | --- | --- | --- |\n"]
     for name, kind in alert_table.TABLE.items():
         lines.append(f"| `{name}` | {kind.cause} | {kind.severity} | {kind.end} |\n")
     return with_table(page, "kinds", lines)
+
+
+def troubleshooting(page: str) -> str:
+    """docs/start/troubleshooting.md with its tables of refusals and of doctor's checks made anew."""
+    return with_table(with_table(page, "refusals", trouble.refusals()), "doctor", trouble.doctor_rows())
 
 
 def with_table(page: str, name: str, lines: list[str]) -> str:
@@ -285,10 +295,26 @@ def files() -> dict[str, str]:
         "src/dibs/workspace/known_clients.py": make_index.text(),
         "src/dibs/workspace/hook_dialects.py": make_index.dialects(),
         **claude_plugin.files(),
-        "docs/CLI.md": page(),
-        "docs/ROLES.md": roles(),
-        "docs/ARCHITECTURE.md": tables((TOP / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")),
-        "docs/ALERTS.md": alert_kinds((TOP / "docs/ALERTS.md").read_text(encoding="utf-8")),
+        **documents(),
+    }
+
+
+def documents() -> dict[str, str]:
+    """The documents that are made, and those that have a table which is."""
+    written = {
+        "docs/internals/records.md": record_table,
+        "docs/reference/events.md": event_table,
+        "docs/guides/alerts.md": alert_kinds,
+        "docs/start/troubleshooting.md": troubleshooting,
+    }
+    return {
+        "docs/reference/commands.md": page(),
+        "docs/reference/roles.md": roles(),
+        "docs/reference/config.md": reference.config_page(),
+        "docs/reference/python.md": reference.python_page(),
+        "docs/reference/http.md": reference.http_page(),
+        "docs/reference/mcp.md": reference.mcp_page(),
+        **{name: made((TOP / name).read_text(encoding="utf-8")) for name, made in written.items()},
     }
 
 

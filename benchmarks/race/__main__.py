@@ -1,7 +1,7 @@
 """`python -m benchmarks.race`, which is `make race`: the same accidents for dibs, its peers and the plain ways.
 
-Prints the table, and writes it into docs/COMPARISON.md with `--write`. Servers run on loopback; all processes end with
-the race. Exit code 1 if dibs itself granted twice, lost an update, or failed a scene.
+Prints the table, and writes it into docs/internals/comparison.md with `--write`. Servers run on loopback; all processes
+end with the race. Exit code 1 if dibs itself granted twice, lost an update, or failed a scene.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 2  # at a scene: on a busy machine a peer's agents may stumble over each other when they start
 ROOT = Path(__file__).resolve().parent.parent.parent
-DOCUMENT = ROOT / "docs" / "COMPARISON.md"
+DOCUMENT = ROOT / "docs" / "internals" / "comparison.md"
 BEGIN, END = "<!-- race: made by `make race ARGS=--write` -->", "<!-- end of race -->"
 HEAD = (
     "", "one free path", "16 takers: grants in 5 rounds", "median, longest", "expired and asked for again",
@@ -94,7 +94,7 @@ def main(arguments: list[str]) -> int:
     """Race, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.race", description="The race with the peers.")
     parser.add_argument("--only", default="", metavar="NAME[,NAME]", help="only these contestants")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/COMPARISON.md")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/internals/comparison.md")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     words = parser.parse_args(arguments)
     known = {who.name: who for who in everyone()}

@@ -71,7 +71,7 @@ def test_a_file_that_was_held_refused_and_released() -> None:
     fleet.claim("ben", "src/api.py")
     assert story(fleet, "src/api.py") == [
         "ada claimed src/api.py (token 1): “new route”.",
-        "ben was refused src/api.py: ada held src/api.py: “new route”.",
+        "ben was refused src/api.py: ada held it: “new route”.",
         "ada released src/api.py after 3m.",
         "ben claimed src/api.py (token 4).",
     ]
@@ -110,7 +110,7 @@ def test_a_queue_and_a_hand_over() -> None:
     fleet.release("ben", "deploy:prod", to="cy")
     assert story(fleet, "deploy:prod") == [
         "ada claimed deploy:prod (token 2).",
-        "ben began to wait for deploy:prod.",
+        "ben started waiting for deploy:prod.",
         "ada released deploy:prod after 12s.",
         "ben got its turn for deploy:prod after 12s.",
         "ben got deploy:prod from the queue (token 4).",
@@ -130,9 +130,9 @@ def test_expiry_a_dead_process_and_a_claim_taken_away() -> None:
     fleet.call("me@here", "release", resources=["a.py"], force=True, why="it hangs")
     assert story(fleet, "a.py") == [
         "ada claimed a.py (token 1).",
-        "The claim of ada on a.py expired: it was not renewed.",
+        "ada's claim on a.py expired: it was not renewed.",
         "ben claimed a.py (token 2).",
-        "The process of ben was gone: its claim on a.py ended after 1m.",
+        "ben's process exited: its claim on a.py ended after 1m.",
         "cy claimed a.py (token 3).",
         "me@here took a.py away from cy after 0s: “it hangs”.",
     ]
@@ -171,7 +171,7 @@ def test_an_edit_that_is_refused_and_a_change_that_nobody_owns_up_to() -> None:
     fleet.call("ada", "ack", message=f"v{change_id}")
     assert story(fleet, "x.py") == [
         "ada claimed x.py to change it (token 1).",
-        "ben was refused x.py: ada held x.py.",
+        "ben was refused x.py: ada held it.",
         "ada was refused an edit of x.py: it had not seen what is in the file now, or the file is not settled.",
         (
             "x.py, which ada held or had unfinished work in, was changed; who did it is not known: ben or cy. "
@@ -213,9 +213,9 @@ def test_a_task_from_its_beginning_to_its_end() -> None:
     assert story(fleet, "T1") == story(fleet, "task:T1") == [
         "boss added task T1: “fix the parser”.",
         "ada began task T1 (token 2).",
-        "ben was refused task:T1: ada held task:T1: “fix the parser”.",
+        "ben was refused task:T1: ada held it: “fix the parser”.",
         "ada noted on task T1: “half way”.",
-        "The process of ada was gone: its claim on task:T1 ended after 5m.",
+        "ada's process exited: its claim on task:T1 ended after 5m.",
         "ada lost task T1 after 5m (gone): it is planned again.",
         "ben began task T1 (token 6).",
         "ben completed task T1 after 1m.",
@@ -230,9 +230,9 @@ def test_an_agent_that_was_in_the_way_and_was_killed() -> None:
     fleet.call("me@here", "kill", agent="ada", why="runs in circles")
     fleet.call("me@here", "revive", agent="ada")
     assert story(fleet, "ada") == [
-        "ada appeared.",
+        "ada joined.",
         "ada claimed a.py (token 1).",
-        "ben was refused a.py: ada held a.py.",
+        "ben was refused a.py: ada held it.",
         "ben asked ada to release a.py: “are you done?”.",
         "me@here killed ada: “runs in circles”.",
         "ada was killed: its claim on a.py ended after 0s.",
@@ -324,9 +324,9 @@ def test_a_claim_s_story_has_what_others_tried_while_it_lived() -> None:
     refused(fleet.claim, "cy", "a.py")
     assert story(fleet, held) == [
         "ada claimed a.py and b.py (token 2).",
-        "ben was refused b.py: ada held b.py.",
+        "ben was refused b.py: ada held it.",
         "ada released a.py after 0s. It still holds b.py.",
-        "ben was refused b.py: ada held b.py.",
+        "ben was refused b.py: ada held it.",
         "ada released b.py after 0s.",
     ]
 
@@ -369,7 +369,7 @@ def test_an_ambiguous_word_says_what_it_was_taken_for_and_how_to_say_the_other()
     fleet.claim("lead", "a.py")
     found = answer(fleet, "lead")
     assert (found["what"]["kind"], found["others"]) == ("task", ["agent:lead"])
-    assert answer(fleet, "agent:lead")["steps"][0]["sentence"] == "lead appeared."
+    assert answer(fleet, "agent:lead")["steps"][0]["sentence"] == "lead joined."
     assert answer(fleet, "path:lead")["steps"] == []
     fleet.call("boss", "task add", title="t", id="2")
     assert answer(fleet, "2")["others"] == ["task:2"]

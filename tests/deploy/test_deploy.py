@@ -371,7 +371,7 @@ def test_the_last_good_deploy_is_rolled_back_only_on_purpose_and_the_log_has_it(
     assert (found["rollback"], shipped(pushed)) == (True, True)
     started, finished = pushed.events("deploy.started")[-1], pushed.events("deploy.finished")[-1]
     assert (started["data"]["rollback"], finished["data"]["rollback"]) == (True, True)
-    log = pushed.run("log").stdout
+    log = pushed.run("log", "--raw").stdout
     assert len([line for line in log.splitlines() if "rollback=True" in line]) == len((started, finished))
     said = pushed.run("deploy", "prod", "--rollback", "--verify", "true", *DONE).stdout
     assert said.endswith(", verified, as a rollback\n")

@@ -1,4 +1,4 @@
-"""The table of docs/GUARDS.md: what a mixed fleet of real clients loses without dibs, and with it.
+"""The table of docs/guides/guards.md: what a mixed fleet of real clients loses without dibs, and with it.
 
     python -m tests.e2e.fleet_table [--think 0.3,3] [--runs N] [--all]
 

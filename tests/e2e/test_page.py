@@ -17,6 +17,7 @@ import pytest
 import dibs
 from benchmarks import watching
 from dibs.audit import check as audit
+from dibs.canonical import Canonical
 from dibs.client.session import Session
 from dibs.interfaces.page import sign_in
 from tests.e2e.clients import browser as browsers
@@ -181,10 +182,41 @@ def test_an_empty_workspace_says_what_to_do_and_fills_by_itself(chromium: Any, t
         window = Window(context.new_page(), server.about["url"])
         window.page.goto(sign_in.address(server.about["url"], server.about["token_file"]))
         window.see("No agents yet", "main")
-        window.see("Nobody here yet", "#verdict")
+        window.see("No agents yet", "#verdict")
+        window.see("dibs init --clients", "main")
+        window.go("#/tasks")
+        window.see("dibs task add", "main")
+        window.go("#/health")
+        window.page.wait_for_selector(".chk")
+        window.go("#/overview")
         with dibs.open(str(tmp_path), agent="ada", timeout=10) as workspace:
             workspace.claim("src/a.py")
         window.see("a.py", ".held")
+        window.check()
+        context.close()
+        server.stop()
+
+
+def test_a_workspace_with_hooks_says_to_start_an_agent_and_a_wrong_token_is_refused_in_a_plain_sentence(
+    chromium: Any, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    command = [sys.executable, "-m", "dibs", "init", "--clients", "claude"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    with Server(tmp_path) as server:
+        context = chromium.new_context()
+        window = Window(context.new_page(), server.about["url"])
+        window.expected = ("401",)
+        window.page.goto(server.about["url"])
+        window.see(".dibs/local/serve.token", ".signin")
+        window.page.fill("#token", "dibs_a_b")
+        window.page.click("button:has-text('Sign in')")
+        window.see("This token does not count here", ".err")
+        assert "`" not in window.page.inner_text(".signin")
+        window.page.fill("#token", server.token)
+        window.page.click("button:has-text('Sign in')")
+        window.see("Start an agent in this repository", "main")
+        window.gone("dibs init", "main")
         window.check()
         context.close()
         server.stop()
@@ -197,7 +229,7 @@ def test_a_claim_and_a_refusal_appear_by_themselves(opened: Opened, workspace: A
     window.see("ada", ".agents")
     with dibs.open(str(tmp_path), agent="ben", timeout=10) as ben, pytest.raises(dibs.Held):
         ben.claim("src/api/auth.py")
-    window.see("claim refused", ".recent")
+    window.see("ben was refused src/api/auth.py", ".recent")
     window.see("src/api/auth.py", ".cont")
     window.page.click(".held [data-row]")
     window.see("Holder", "#drawer")
@@ -244,10 +276,156 @@ def test_a_deadlock_is_drawn_with_its_ways_out(opened: Opened, workspace: Any, t
                 workspace.claim("b.py", wait="5s")
             window.see("Deadlock", "#alerts")
             window.see("need", "#verdict .main")
-            window.go("#/graph")
+            window.go("#/waits")
             window.page.wait_for_function("() => document.querySelectorAll('.gp .eg.cy').length >= 1")
             window.see("Release…", ".gl")
             assert window.page.title().startswith("(")
+
+
+def test_a_deadlock_is_resolved_in_three_steps(opened: Opened, workspace: Any, tmp_path: Path) -> None:
+    workspace.claim("a.py")
+    with dibs.open(str(tmp_path), agent="ben", timeout=10) as ben:
+        ben.claim("b.py")
+        with waiting(tmp_path, "ben", "a.py"):
+            window = opened()
+            window.see("ben", ".waits")
+            with pytest.raises(dibs.Deadlock):
+                workspace.claim("b.py", wait="5s")
+            window.page.click("#alerts button:has-text('Resolve deadlock…')")
+            window.page.click(".gl .tray:has-text('a.py') button:has-text('Release…')")
+            window.page.fill("#why", "ben goes first")
+            window.page.click("#yes")
+            window.see("Released a.py", "#toast")
+            window.gone("Deadlock", "#alerts")
+            window.see("No agent is waiting", ".gp")
+
+
+def test_who_is_blocked_is_seen_at_once_and_its_holder_asked_in_three_steps(
+    opened: Opened, workspace: Any, tmp_path: Path
+) -> None:
+    workspace.claim("src/api.py", reason="new route")
+    with waiting(tmp_path, "ben", "src/api.py"):
+        window = opened()
+        window.see("1 of 2 waits", "#verdict .main.wait")
+        window.see("new route", ".agents")
+        window.page.click("#tabs a[href='#/waits']")
+        window.see("ada holds up 1 agent", ".gl")
+        window.page.click(".gl button:has-text('Ask to release…')")
+        window.page.click("#yes")
+        window.see("Sent to ada", "#toast")
+        assert [one for one in workspace.log(limit=50)["events"] if one["kind"] == "claim.asked"]
+
+
+def test_two_branches_are_queued_to_land_in_three_steps_each(opened: Opened, workspace: Any, tmp_path: Path) -> None:
+    assert workspace
+    two_worktrees(tmp_path)
+    window = opened()
+    window.go("#/worktrees")
+    for branch in ("ann", "bob"):
+        window.page.click("button:has-text('Land a branch…')")
+        window.page.fill("#f-branch", branch)
+        window.page.click("#yes")
+        window.see(f"{branch} is in the queue", "#toast")
+    window.see("number 2", ".wtq")
+    window.see("dibs land --all", ".wtq .now")
+
+
+def test_a_task_is_added_and_edited_from_the_palette_and_empty_columns_are_folded(
+    opened: Opened, workspace: Any
+) -> None:
+    window = opened()
+    window.page.keyboard.press("Control+k")
+    window.page.keyboard.type("add task")
+    window.see("Add a task…", "#pallist [aria-selected=true]")
+    window.page.keyboard.press("Enter")
+    window.page.fill("#f-title", "Rotate the tokens")
+    window.page.fill("#f-priority", "7")
+    window.page.keyboard.press("Enter")
+    window.see("Added ", "#toast")
+    [task] = workspace.task_list()["tasks"]
+    assert (task["title"], task["priority"], task["state"]) == ("Rotate the tokens", 7, "planned")
+    window.page.keyboard.press("3")
+    window.see("Rotate the tokens", ".card")
+    assert window.page.locator(".fold").count() == 4
+    window.page.keyboard.press("Control+k")
+    window.page.keyboard.type("edit rotate")
+    window.page.keyboard.press("Enter")
+    window.page.select_option("#f-state", "scoped")
+    window.page.fill("#f-note", "first the sessions")
+    window.page.click("#yes")
+    window.see("Rotate the tokens", "[data-col=scoped]")
+    assert workspace.task_show(task["id"])["task"]["notes"][-1]["text"] == "first the sessions"
+    window.page.keyboard.press("Control+k")
+    window.page.keyboard.type("kill ada")
+    window.page.keyboard.press("Enter")
+    window.see("Kill ada?", "dialog")
+
+
+def queued(folder: Path, waiters: int, holders: int) -> None:
+    """Many who wait: each for one of the holders, every third for another waiter."""
+    session = Session(str(folder), None)
+    claim = session.operation("claim")
+    paths = [Canonical(session.paths.resource(f"src/{n}.py", session.cwd, literal=True)) for n in range(waiters)]
+    for number in range(waiters):
+        session.run(claim, session.identify(f"claude-{number:03}"), {"resources": [paths[number]]})
+    for number in range(holders, waiters):
+        target = number - 1 if number % 3 == 0 else number % holders
+        fields = {"resources": [paths[target]], "wait": 600_000}
+        session.run(claim, session.identify(f"claude-{number:03}"), fields)
+    session.close()
+
+
+def test_two_hundred_waits_are_drawn_with_readable_letters_and_panned_and_zoomed(
+    opened: Opened, workspace: Any, tmp_path: Path
+) -> None:
+    assert workspace
+    queued(tmp_path, 210, 10)
+    window = opened()
+    window.see("200 of 2", "#verdict .main.wait")
+    window.page.keyboard.press("4")
+    window.page.wait_for_function("() => document.querySelectorAll('.gp .nd').length === 210")
+    least = """() => Math.min(...[...document.querySelectorAll('.gp tspan')].map((e) =>
+        parseFloat(getComputedStyle(e).fontSize) * e.closest('svg.g').getScreenCTM().a))"""
+    assert window.page.evaluate(least) >= 10.99
+    overlaps = """() => { const all = [...document.querySelectorAll('.gp .nd > rect')]
+        .map((e) => e.getBoundingClientRect()); return all.filter((a, i) => all.some((b, k) => k > i
+        && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)).length; }"""
+    assert window.page.evaluate(overlaps) == 0
+    assert window.page.locator(".gm tbody tr").first.bounding_box()["y"] < 860  # the table below is not pushed off
+    before = window.page.evaluate("document.querySelector('.gp svg.g').clientWidth")
+    window.page.click("button[aria-label='Zoom in']")
+    window.page.wait_for_function("(w) => document.querySelector('.gp svg.g').clientWidth > w", arg=before)
+    window.page.focus(".gp .g0")
+    window.page.keyboard.press("0")
+    window.page.wait_for_function("(w) => document.querySelector('.gp svg.g').clientWidth === w", arg=before)
+    box = window.page.locator(".gp .g0").bounding_box()
+    window.page.mouse.move(box["x"] + box["width"] - 40, box["y"] + box["height"] - 20)
+    window.page.mouse.down()
+    window.page.mouse.move(box["x"] + box["width"] - 60, box["y"] + 60, steps=4)
+    window.page.mouse.up()
+    assert window.page.evaluate("document.querySelector('.gp .g0').scrollTop") > 100
+
+
+def test_the_timeline_is_fitted_to_what_happened_and_each_bar_has_a_read_out_for_pointer_and_keys(
+    opened: Opened, workspace: Any, tmp_path: Path
+) -> None:
+    workspace.claim("src/api.py")
+    with waiting(tmp_path, "ben", "src/api.py"):
+        window = opened()
+        window.see("ben", ".waits")
+        window.page.keyboard.press("2")
+        window.page.wait_for_selector(".cb0.wt")
+        past = """() => { const now = document.querySelector('.lane .nowl').getBoundingClientRect().left;
+            return [...document.querySelectorAll('.lane .cb0:not(.lease)')]
+            .filter((e) => e.getBoundingClientRect().right > now + 2).length; }"""
+        assert window.page.evaluate(past) == 0
+        window.page.hover(".cb0.wt")
+        window.see("ben waits for src/api.py", "#tip")
+        window.see("held by ada", "#tip")
+        window.page.mouse.move(5, 5)
+        window.page.focus(".lane[data-row]")
+        window.page.keyboard.press("ArrowRight")
+        window.see("ada holds src/api.py", "#tip:not([hidden])")
 
 
 def test_a_kill_is_confirmed_with_its_facts_and_shown_once_the_log_has_it(opened: Opened, workspace: Any) -> None:
@@ -317,20 +495,12 @@ def test_kill_all_wants_a_reason_and_the_name_of_the_workspace(opened: Opened, w
 def test_an_overwritten_file_is_restored_from_its_alert(opened: Opened, workspace: Any, tmp_path: Path) -> None:
     path, identifier = overwritten(tmp_path, "a.py")
     assert workspace
-    window = opened()
-    window.see("Violation", "#alerts")
-    window.page.click("#alerts button:has-text('Restore…')")
-    window.see(f"dibs restore {identifier}", "dialog")
-    window.see("ann holds it now", "dialog")
-    window.page.click("#yes")
-    window.page.wait_for_selector("dialog .err")  # the guard's refusal, in its words
-    window.see("ann", "dialog .err")
-    window.expected = ("409",)
-    window.page.keyboard.press("Escape")
     with dibs.open(str(tmp_path), agent="ann", timeout=10) as ann:
         ann.release("a.py")
-    window.gone("a.py", ".held")
-    window.page.click("#alerts button:has-text('Restore…')")
+    window = opened()
+    window.see("Violation", "#alerts")
+    window.page.click("#alerts button:has-text('Restore a.py…')")
+    window.see(f"dibs restore {identifier}", "dialog")
     window.page.click("#yes")
     window.see("Restored a.py, event ", "#toast")
     assert path.read_bytes() == BEFORE
@@ -422,7 +592,7 @@ def test_hostile_names_and_messages_are_text(opened: Opened, workspace: Any, tmp
     workspace.send("lead", HOSTILE)
     window.see("<img src=x", ".held")
     window.see("<img src=x", ".agents")
-    for view in ("timeline", "tasks", "graph", "log", "overview"):
+    for view in ("timeline", "tasks", "waits", "log", "overview"):
         window.go(f"#/{view}")
         window.page.wait_for_function(VIEW, arg=view)
     for what in ("task:t1", "agent:ada", f"file:src/{HOSTILE.replace('/', '_')}.py"):
@@ -480,7 +650,7 @@ def test_a_fleet_that_makes_a_hundred_events_a_second_is_followed_without_a_long
     opened: Opened, workspace: Any
 ) -> None:
     window = opened()
-    for view in ("overview", "timeline", "tasks", "graph", "log"):
+    for view in ("overview", "timeline", "tasks", "waits", "log"):
         before = seen(window)
         with work(window) as tasks:
             window.go(f"#/{view}")
@@ -534,7 +704,7 @@ def test_no_view_has_a_serious_barrier(opened: Opened, workspace: Any, tmp_path:
         subprocess.run([sys.executable, "-m", "dibs", "radar"], cwd=tmp_path, check=False, capture_output=True)
         workspace.land("ann")
         window.see("would conflict", "#coming")
-        for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "overview?open=agent:ada"):
+        for view in ("overview", "timeline", "tasks", "waits", "log", "worktrees", "health", "overview?open=agent:ada"):
             window.go(f"#/{view}")
             plain = view.partition("?")[0]
             window.page.wait_for_function(VIEW, arg=plain)
@@ -564,7 +734,14 @@ def test_keys_reach_every_view_the_rows_and_their_stories(opened: Opened, worksp
     window = opened()
     window.see("b.py", ".held")
     keys = window.page.keyboard
-    for key, view in (("t", "timeline"), ("b", "tasks"), ("w", "graph"), ("l", "log"), ("o", "overview")):
+    for key, view in (
+        ("t", "timeline"),
+        ("k", "tasks"),
+        ("w", "waits"),
+        ("l", "log"),
+        ("h", "health"),
+        ("o", "overview"),
+    ):
         window.press(key, view)
     keys.press("j")
     keys.press("Enter")
@@ -581,35 +758,68 @@ def test_keys_reach_every_view_the_rows_and_their_stories(opened: Opened, worksp
     window.see("Holder", "#drawer")
 
 
-def test_an_alert_has_its_story_and_the_key_acknowledges_the_one_that_is_meant(opened: Opened, workspace: Any) -> None:
-    for task in ("older", "newer"):
+def poisoned(workspace: Any, *tasks: str) -> None:
+    """Tasks that failed for the last time."""
+    for task in tasks:
         workspace.task_add("x", id=task, attempts=1)
         token = workspace.task_claim(task)["token"]
         workspace.task_fail(task, token=token, class_="transient", why="no")
+
+
+def test_alerts_of_one_kind_are_one_row_each_has_its_story_and_the_key_dismisses_the_one_that_is_meant(
+    opened: Opened, workspace: Any
+) -> None:
+    poisoned(workspace, "older", "newer")
     window = opened()
+    window.see("2 need you", "#verdict")
+    window.see("2 alerts", "#alerts .grp")
+    assert window.page.locator("#alerts .al").count() == 1
+    window.page.click("#alerts button:has-text('Show 2')")
     window.see("task older failed", "#alerts")
-    shown = window.page.locator("#alerts .al .what").all_inner_texts()
+    shown = window.page.locator("#alerts .in .what").all_inner_texts()
     assert ["newer" in shown[0], "older" in shown[1]] == [True, True]
-    window.page.click("#alerts .al:nth-child(2) .kind button")
+    window.page.click("#alerts .in:nth-child(3) .kind button")
     window.see("dibs task move older planned", "#drawer")
     window.see("Evidence", "#drawer")
     window.page.keyboard.press("a")
     window.gone("task older failed", "#alerts")
-    window.see("1 alert acknowledged", "#foot")
-    window.see("Acknowledgedby", "#drawer dl")
+    window.see("1 alert dismissed", "#foot")
+    window.see("Dismissedby", "#drawer dl")
     window.page.keyboard.press("Escape")
     window.page.keyboard.press("a")
     window.gone("task newer failed", "#alerts")
-    window.page.click("#foot button:has-text('2 alerts acknowledged')")
+    window.page.click("#foot button:has-text('2 alerts dismissed')")
     window.see("task newer failed", "#drawer")
     assert {one["state"] for one in workspace.alerts()["alerts"]} == {"acknowledged"}
+
+
+def test_an_alert_has_one_button_a_menu_and_its_whole_command_and_all_of_a_kind_are_dismissed_at_once(
+    opened: Opened, workspace: Any
+) -> None:
+    poisoned(workspace, "one")
+    window = opened(permissions=["clipboard-read", "clipboard-write"])
+    window.see("task one failed", "#alerts")
+    assert window.page.locator("#alerts .act > .btn").all_inner_texts() == ["Requeue one…"]
+    cut = "() => [...document.querySelectorAll('#alerts code')].filter((e) => e.scrollWidth > e.clientWidth).length"
+    assert window.page.evaluate(cut) == 0
+    window.page.click("#alerts button[aria-label^='Copy command']")
+    window.see("Copied", "#toast")
+    assert window.page.evaluate("navigator.clipboard.readText()") == "dibs task move one planned"
+    window.page.click("#alerts button[aria-haspopup=menu]")
+    assert window.page.locator(".menu:popover-open button").all_inner_texts() == ["Cancel one…", "Dismiss"]
+    window.page.keyboard.press("Escape")
+    poisoned(workspace, "two", "three")
+    window.see("3 alerts", "#alerts .grp")
+    window.page.click("#alerts button:has-text('Dismiss all')")
+    window.see("Dismissed 3 alerts", "#toast")
+    window.see("All well", "#verdict")
 
 
 def test_worktrees_that_would_conflict_and_the_landing_queue_appear_and_a_branch_is_taken_out(
     opened: Opened, workspace: Any, tmp_path: Path
 ) -> None:
     window = opened()
-    window.press("m", "worktrees")
+    window.press("r", "worktrees")
     window.see("0 pairs", ".wtr")
     window.see("Nothing was queued yet", ".wtq")
     two_worktrees(tmp_path)
@@ -619,7 +829,7 @@ def test_worktrees_that_would_conflict_and_the_landing_queue_appear_and_a_branch
     window.page.keyboard.press("j")
     window.page.keyboard.press("Enter")
     window.see("would conflict if merged now", "#drawer")
-    window.see("radar", "#drawer")
+    window.see("conflict if they were merged", "#drawer ol")
     window.page.keyboard.press("Escape")
     workspace.claim("land:main", reason="release")
     window.see("keeps others from landing: release", ".wtq")
@@ -651,14 +861,14 @@ def two_worktrees(folder: Path) -> None:
     git("commit", "-q", "-a", "-m", "five", cwd=folder.parent / f"{folder.name}-ann")
 
 
-def test_oversight_shows_the_check_the_map_and_the_figures_and_looks_again(
+def test_health_shows_the_check_the_map_and_the_figures_and_looks_again(
     opened: Opened, workspace: Any, tmp_path: Path
 ) -> None:
     workspace.claim("src/a.py")
     with dibs.open(str(tmp_path), agent=f"bob{HOSTILE.replace(' ', '')}", timeout=10) as bob:
         bob.claim("src/b.py")
         window = opened()
-        window.page.click("#tabs a[href='#/oversight']")
+        window.page.click("#tabs a[href='#/health']")
         window.see("no notification: an alert reaches only the inboxes of agents", ".chk[data-check=alerting]")
         window.see("src/b.py", ".matrix")
         window.see("Claims granted", ".plots")
@@ -691,7 +901,7 @@ def test_a_phone_shows_one_column_without_a_sideways_scroll(opened: Opened, work
     workspace.claim("src/a/very/long/path/that/does/not/fit/on/a/phone/at/all/index.py")
     window = opened(viewport={"width": 390, "height": 844}, has_touch=True)
     window.see("index.py", ".held")
-    for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "oversight"):
+    for view in ("overview", "timeline", "tasks", "waits", "log", "worktrees", "health"):
         window.page.click(f"#tabs a[href='#/{view}']")
         window.page.wait_for_function(VIEW, arg=view)
         assert window.page.evaluate("document.documentElement.scrollWidth") <= 390, view
@@ -714,7 +924,7 @@ def test_half_a_screen_shows_the_name_of_the_workspace_and_of_the_agent_at_each_
             window.see("invoice.py", ".held")
             window.see(waiter, ".wr")
             assert window.page.evaluate(cut, ".brand, .v, .tr .by") == []
-            for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "oversight"):
+            for view in ("overview", "timeline", "tasks", "waits", "log", "worktrees", "health"):
                 window.go(f"#/{view}")
                 window.page.wait_for_function(VIEW, arg=view)
                 assert window.page.evaluate("document.documentElement.scrollWidth") <= width, view
@@ -735,7 +945,7 @@ def test_the_demo_shows_a_fleet_on_the_page_and_leaves_nothing_behind(chromium: 
         context = chromium.new_context()
         window = Window(context.new_page(), about["url"])
         window.page.goto(about["address"])
-        window.see("claim granted", ".recent")
+        window.see(" claimed ", ".recent")
         window.see("ada", ".agents")
         window.check()
         context.close()

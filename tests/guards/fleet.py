@@ -227,7 +227,7 @@ class World:
                     self.watched.add((tree, word.path))  # it is unfinished work from now on
 
     def _put_aside(self, tree: Path) -> set[str]:
-        """What is as git's index has it while a git command runs: a later look takes it (docs/GUARDS.md)."""
+        """What is as git's index has it while a git command runs: a later look takes it (docs/guides/guards.md)."""
         if not any(one.command.git for player in self.players for one in [*player.open, *player.broken]):
             return set()
         rows = subprocess.run(["git", "ls-files", "-sz"], cwd=tree, capture_output=True, check=True).stdout.split(b"\0")
@@ -556,8 +556,8 @@ class World:
 
         Who took it knowingly, by a call that names the file, leaves a copy (`dibs undo`) and a word. So is what a
         script put into another agent's work kept, whose author was told when it did that. Nothing is said of what looks
-        like a call of the author's own (docs/GUARDS.md, "What is not seen"): a script that hits a file inside a call
-        of the author's that names it, a person that does while the author's own command may write anything.
+        like a call of the author's own (docs/guides/limits.md): a script that hits a file inside a call of the
+        author's that names it, a person that does while the author's own command may write anything.
         """
         word = loss.word
         is_kept = self._is_kept(loss)

@@ -181,6 +181,7 @@ def test_a_command_that_was_broken_off_holds_gits_index_only_until_the_turn_is_o
     assert repo.claims() == {}
 
 
+@pytest.mark.slow
 def test_a_client_that_died_in_a_commit_leaves_the_index_free(repo: Repository) -> None:
     ada, bob = repo.agent("ada"), repo.agent("bob")
     assert ada.may_run("git commit -m x").allowed

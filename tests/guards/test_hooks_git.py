@@ -219,6 +219,7 @@ def ordinary() -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_ordinary_git_passes_while_another_holds_a_file_that_it_does_not_touch(busy: Shared) -> None:
     busy.write("../own.diff", busy.git("diff", "v1", "free"))
     busy.write("../own.mbox", busy.git("format-patch", "--stdout", "v1..free"))
@@ -686,6 +687,7 @@ def test_what_cannot_be_read_is_said_as_that(busy: Shared) -> None:
 # --- one git command at a time
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_git_command_waits_for_anothers_and_hears_to_try_again_when_that_takes_too_long(shared: Shared) -> None:
     ada, bob = shared.ada, shared.bob

@@ -58,7 +58,7 @@ def test_a_dead_agent_is_told_with_its_task_and_files_and_what_can_be_done(repo:
         assert "dibs diff ada-1" in text
         assert "kill" not in text
     (alert,) = repo.terminal("alerts")["alerts"]
-    assert f"or: dibs handover ada-1 --to NEXT; dibs undo ada-1; dibs alerts ack {alert['id']}" in status[1]
+    assert f"or: `dibs handover ada-1 --to NEXT`, `dibs undo ada-1`, `dibs alerts ack {alert['id']}`" in status[1]
     assert [(one["act"], one["label"], one["command"]) for one in alert["actions"]] == [
         ("diff", "Show diff", "dibs diff ada-1"),
         ("handover", "Hand to …", "dibs handover ada-1 --to NEXT"),

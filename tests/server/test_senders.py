@@ -27,7 +27,7 @@ HERE_ALONE = {
 NOT_BY_ONE_AGENT = {
     "land-back", "land-batch", "land-confirm", "land-done", "land-leave", "land-move", "land-refuse", "land-stop",
     "land-take", "radar-report", "registry adopt", "registry move", "registry settle", "same",
-    "tree-removed",
+    "stalled", "tree-removed",
 }  # fmt: skip
 FIELDS_HERE_ALONE = {("prune", "archive"), ("upkeep", "store"), ("upkeep-due", "store")}
 FIELDS_OF_PERSONS = {("token new", "hash")}

@@ -121,6 +121,7 @@ def test_a_near_command_goes_through_the_socket_that_serve_names(served: Served)
     session.close()
 
 
+@pytest.mark.slow
 def test_a_server_ends_soon_although_a_far_caller_waits(served: Served) -> None:
     with far_waiter(served) as waiting:
         served.home.json("serve", "--stop", exit=0)

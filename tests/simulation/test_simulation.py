@@ -11,9 +11,9 @@ from tests.simulation.world import World
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
 OPERATIONS = 10_000  # in one run
 INTERRUPTED = 10_000 if TORTURE else 600
-RUNS = 100 if TORTURE else 10
+RUNS = 100 if TORTURE else 4
 MORE = (
-    0 if TORTURE or "DIBS_SEED" in os.environ else 6
+    0 if TORTURE or "DIBS_SEED" in os.environ else 12
 )  # runs of `make slow`: with the other worlds, 200,000 operations
 SEEDS = [int(os.environ["DIBS_SEED"])] if "DIBS_SEED" in os.environ else list(range(1, RUNS + 1))
 

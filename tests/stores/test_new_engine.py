@@ -110,7 +110,12 @@ def test_one_folder_and_one_row_of_the_table_are_all_that_changes(package: Packa
         "dibs/stores/__init__.py", "dibs/stores/toy", "dibs/stores/toy/__init__.py", "dibs/stores/toy/engine.py",
         "dibs/stores/toy/store.py",
     }  # fmt: skip
-    said = (TOP / "docs" / "ARCHITECTURE.md").read_text().split("## How to add an engine\n", 1)[1].split("\n## ", 1)[0]
+    said = (
+        (TOP / "docs" / "internals" / "extending.md")
+        .read_text()
+        .split("## How to add an engine\n", 1)[1]
+        .split("\n## ", 1)[0]
+    )
     for name in ("store.py", "engine.py", "__init__.py"):
         assert f"`stores/NAME/{name}`" in said
     assert "| `stores/__init__.py` |" in said

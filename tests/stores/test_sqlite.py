@@ -365,6 +365,7 @@ def _commit_and_die(path: str, name: str) -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.slow
 def test_the_wal_of_processes_that_come_one_after_another_stays_short(path: str) -> None:
     sizes = []
     for number in range(80):

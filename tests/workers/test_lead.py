@@ -77,6 +77,7 @@ def test_when_the_leader_is_killed_its_command_dies_and_the_next_one_leads(place
     place.clean()
 
 
+@pytest.mark.slow
 def test_a_stopped_leader_is_replaced_at_its_deadline_and_refused_when_it_comes_back(place: Place) -> None:
     first = candidate(place, "ann", "--ttl", "4s")
     pid = leads(place, "ann")

@@ -74,6 +74,7 @@ def test_the_command_does_not_run_for_one_that_could_not_finish_the_task(place: 
     assert ran.exists()
 
 
+@pytest.mark.slow
 def test_the_tasks_claim_is_renewed_while_the_command_runs(place: Place) -> None:
     place.configure(SHORT)
     token = taken(place)

@@ -213,6 +213,7 @@ def test_a_line_about_progress_is_told_to_the_store_and_not_passed_on(place: Pla
     assert running.errors == ["dibs: progress 400\n"]  # no percentage: somebody's own words
 
 
+@pytest.mark.slow
 def test_a_claim_is_kept_for_as_long_as_the_command_takes(place: Place) -> None:
     place.configure(SHORT)
     place.add("one")

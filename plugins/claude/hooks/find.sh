@@ -1,7 +1,9 @@
 # Is there a workspace of dibs, and do the settings that this client reads not guard it already? If not, the plugin has
 # nothing to do, and the hook ends here. Read by the shell of every hook, so only the shell's own commands are used.
-# In: dibs_tree, the client's folder. Out: dibs_hook, the launcher, and dibs_tree, the working tree that it belongs to.
+# Out: dibs_hook, the launcher, dibs_tree, the working tree that it belongs to, and the launcher's words.
 
+set -- claude
+dibs_tree=$CLAUDE_PROJECT_DIR
 for settings in "$dibs_tree/.claude/settings.json" "$dibs_tree/.claude/settings.local.json"; do
     [ -r "$settings" ] || continue
     while IFS= read -r line || [ -n "$line" ]; do

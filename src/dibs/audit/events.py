@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.audit.answers import EventView
+    from dibs.audit.telling import Telling
     from dibs.client.log_reader import LogReader
     from dibs.stores.seam import Json, LogEvent, Store
 
@@ -100,54 +101,59 @@ def since_of(text: str) -> tuple[int, int]:
 
 
 def page_of(
-    store: Log, since: int, wanted: Filter, limit: int, called: Names | None = None
+    store: Log, since: int, wanted: Filter, limit: int, called: Names | None = None, telling: Telling | None = None
 ) -> tuple[list[EventView], int, bool]:
     """The wanted events after `since`, the oldest first, up to `limit`; the last one looked at, whether more come.
 
-    `called` gives the names of agents, where the store is asked elsewhere.
+    `called` gives the names of agents, where the store is asked elsewhere; `telling` adds the sentences.
     """
-    found: list[EventView] = []
+    found: list[LogEvent] = []
     while True:
         page = store.events(since, PAGE)
         for event in page:
             opened = read_event(event)
+            if telling is not None:
+                telling.pass_by((opened,))
             if wanted.takes(opened, event.wall):
                 if limit and len(found) == limit:
-                    return _named(store, found, called), since, True
-                found.append(_shown(opened))
+                    return _shown(store, found, called, telling), since, True
+                found.append(opened)
             since = event.seq
         if len(page) < PAGE:
-            return _named(store, found, called), since, False
+            return _shown(store, found, called, telling), since, False
 
 
 def last_of(
-    store: Log, wanted: Filter, limit: int, before: int = 0, most: int = 0
+    store: Log, wanted: Filter, limit: int, before: int = 0, most: int = 0, telling: Telling | None = None
 ) -> tuple[list[EventView], int, bool, int]:
     """The last `limit` wanted events (before a number), the last one, whether there may be earlier ones, the first.
 
     Read from the end backwards: without a filter, no more than are shown; with a time, no further than it; in any case
     no more than `most` (0: all), and the first one that was looked at is told. What concerns a path is known only by
-    going forward, from a claim's grant to its end.
+    going forward, from a claim's grant to its end. `telling` adds the sentences.
     """
     since, head = wanted.since, store.head().seq
     if before:
         head = min(head, before - 1)
     if not limit or wanted.paths:
-        found, last, _ = page_of(store, since, wanted, 0)
+        shown, last, _ = page_of(store, since, wanted, 0, telling=telling)
         if before:
-            found, last = [event for event in found if event["seq"] < before], head
-        cut = bool(limit) and len(found) > limit
-        found = found[-limit:] if limit else found
-        return found, last, cut, found[0]["seq"] if found else 0
-    found = []
+            shown, last = [event for event in shown if event["seq"] < before], head
+        cut = bool(limit) and len(shown) > limit
+        shown = shown[-limit:] if limit else shown
+        return shown, last, cut, shown[0]["seq"] if shown else 0
+    found: list[LogEvent] = []
     high, size, least = head, limit, max(since, head - most) if most else since
     while high > least and len(found) <= limit:
         low = max(least, high - size)
         page = [event for event in store.events(low, high - low) if event.seq <= high]
-        found = [_shown(read_event(event)) for event in page if wanted.takes(read_event(event), event.wall)] + found
+        opened = [read_event(event) for event in page]
+        if telling is not None:
+            telling.pass_by(opened)
+        found = [one for one in opened if wanted.takes(one, one["wall"])] + found
         if wanted.is_plain and len(found) == limit:
             earlier = bool(page) and page[0].seq > since + 1 and bool(store.events(since, 1)[0].seq < page[0].seq)
-            return _named(store, found), head, earlier, found[0]["seq"]
+            return _shown(store, found, None, telling), head, earlier, found[0]["seq"]
         there = page or store.events(least, 1)  # an empty page: pruned, or an archive is lost and others are before it
         if not there or there[0].seq > high or (page and page[0].wall < wanted.wall):
             high = since
@@ -155,35 +161,41 @@ def last_of(
         high, size = low, PAGE
     cut = len(found) > limit
     first = found[-limit]["seq"] if cut else high + 1
-    return _named(store, found[-limit:]), head, cut or high > since, first
+    return _shown(store, found[-limit:], None, telling), head, cut or high > since, first
 
 
-def _named(store: Log, events: list[EventView], called: Names | None = None) -> list[EventView]:
-    """The events with the name that each agent has now."""
-    if events:
-        agents = [agent for event in events for agent in (event["agent"], _other(event)) if agent]
-        try:
-            known = store.look(lambda tx: names.names_of(tx, agents)) if called is None else called(agents)
-        except Unsettled:  # a server that lost commits: the log is shown anyway
-            known = {}
-        for event in events:
-            event["name"] = known.get(event["agent"], "")
-            if other := _other(event):
-                event["subject_name"] = known.get(other, other)
-    return events
+def _shown(store: Log, events: list[LogEvent], called: Names | None, telling: Telling | None) -> list[EventView]:
+    """The events as people and programs see them: with the name that each agent has now, and the sentences."""
+    if not events:
+        return []
+    agents = [agent for event in events for agent in (event["agent"], _other(event)) if agent]
+    if telling is not None:
+        telling.search(store, events)
+        agents += telling.mentioned(events)
+    try:
+        known = store.look(lambda tx: names.names_of(tx, agents)) if called is None else called(agents)
+    except Unsettled:  # a server that lost commits: the log is shown anyway
+        known = {}
+    found = [_view(event, known) for event in events]
+    if telling is not None:
+        for view, text in zip(found, telling.texts(events, known), strict=True):
+            view["text"] = text
+    return found
 
 
-def _other(event: EventView) -> str:
+def _other(event: AnyEvent) -> str:
     """The agent that an event is about, if that is another one than the agent that made it."""
     subject: str = event["subject"]
     about = event["kind"] in ABOUT_AGENTS and not subject.startswith("type:")
     return subject if about and subject != event["agent"] else ""
 
 
-def _shown(event: LogEvent) -> EventView:
-    """An event without the names of its agents, which `_named` adds."""
-    return {
+def _view(event: LogEvent, known: dict[str, str]) -> EventView:
+    view: EventView = {
         "seq": event["seq"], "at": clock.iso(event["wall"]), "kind": event["kind"], "agent": event["agent"],
         "subject": event["subject"], "data": event["data"], "commit": event["commit"], "link": event["link"],
-        "name": "",
+        "name": known.get(event["agent"], ""),
     }  # fmt: skip
+    if other := _other(event):
+        view["subject_name"] = known.get(other, other)
+    return view

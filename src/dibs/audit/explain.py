@@ -291,17 +291,9 @@ def _names(session: Session, call: Call, steps: list[Step]) -> dict[str, str]:
     """The names of all agents that the steps mention."""
     from dibs.operations.agents.lookups import NAMES
 
-    wanted: dict[str, None] = {}
-    for step in steps:
-        if step.event is None:
-            continue
-        data = step.event["data"]
-        said = [step.event["agent"], step.event["subject"], data.get("to"), data.get("by"), data.get("holder")]
-        said += [data.get("from"), *(data.get("suspects") or ()), *(data.get("holders") or ()), *(data.get("of") or ())]
-        said += [one.get("agent") for one in data.get("blockers") or () if isinstance(one, dict)]
-        wanted.update(dict.fromkeys([one for one in said if isinstance(one, str) and one]))
+    wanted = sentences.mentioned([step.event for step in steps if step.event is not None])
     try:
-        found: dict[str, str] = session.run(NAMES, call, {"agents": list(wanted)})["names"]
+        found: dict[str, str] = session.run(NAMES, call, {"agents": wanted})["names"]
     except Unsettled:  # a server that lost commits: the story is told anyway
         found = {}
     return found

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dibs.audit.events import Filter
     from dibs.audit.report_answers import RunReportAnswer
     from dibs.audit.requests import LogRequest, RunReportRequest, VerifyRequest
+    from dibs.audit.telling import Telling
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.verify.answers import VerifyAnswer
@@ -52,6 +53,7 @@ def _log(session: Session, call: Call, request: LogRequest) -> LogAnswer:
     from dibs.audit import events, expected_archives
     from dibs.client import log_reader
 
+    telling = _telling() if request["sentences"] else None
     found, limit = wanted(session, request), request["limit"]
     log = log_reader.LogReader(session, call)
     if call.credential is not None:  # a server holds the whole answer in its memory, for each that asks
@@ -59,16 +61,22 @@ def _log(session: Session, call: Call, request: LogRequest) -> LogAnswer:
     if request["after"] is None:
         # a server's thread, and who reads page by page, is not kept by a log of millions
         most = events.MOST_LOOKED if call.credential is not None or request["before"] else 0
-        shown, last, earlier, first = events.last_of(log, found, limit, request["before"], most)
+        shown, last, earlier, first = events.last_of(log, found, limit, request["before"], most, telling)
         looked = found.since if found.paths or not limit else first - 1
         passed = expected_archives.passed_over(session, call, log, looked, last)
         return {"events": shown, "more": False, "cursor": last, "earlier": earlier, "first": first, **passed}
     if request["before"]:
         raise Invalid("before: reads backwards, and --after forwards: one of them", field="before")
     found.since = max(found.since, request["after"])
-    shown, last, more = events.page_of(log, found.since, found, limit)
+    shown, last, more = events.page_of(log, found.since, found, limit, telling=telling)
     passed = expected_archives.passed_over(session, call, log, found.since, last)
     return {"events": shown, "more": more, "cursor": last, "earlier": False, "first": 0, **passed}
+
+
+def _telling() -> Telling:
+    from dibs.audit.telling import Telling
+
+    return Telling()
 
 
 # --- verify
@@ -118,7 +126,7 @@ LOG = Query(
     "Show the events of the log: what happened, when, and by which agent.",
     fields=(
         Field("path", "resources", "only events about these paths or names", positional=True, default=(),
-              metavar="PATH"),
+              metavar="RESOURCE"),
         Field("limit", "integer", "at most N events, the last ones (default 1000; 0: all)", default=LISTED,
               metavar="N"),
         Field("agent", "agent", "only events of this agent", default="", metavar="A"),
@@ -130,6 +138,7 @@ LOG = Query(
         Field("after", "integer", "continue after this event number (a `cursor`), oldest first", metavar="CURSOR"),
         Field("before", "integer", "the last events before this number (a `first`)", default=0, least=0,
               metavar="SEQ"),
+        Field("sentences", "flag", "give each event the sentence that people read (`text`)", default=False),
     ),
     answer="LogAnswer",
     group="record",

@@ -29,6 +29,7 @@ class LogRequest(TypedDict):
     text: str
     after: int | None
     before: int
+    sentences: bool
 
 class MapRequest(TypedDict):
     """The request of `map`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.audit.fold import is_lost
 from dibs.client import quotes
-from dibs.errors import counted, quoted
+from dibs.errors import counted, restoring, undoing
 from dibs.machine import relative_times
 from dibs.operations.guards.changes import who_did_it
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dibs.operations.agents.events import AgentKilled
     from dibs.operations.alerts.events import AlertRaised
     from dibs.operations.claims.events import (
+        ClaimCommitted,
         ClaimEnded,
         ClaimGranted,
         ClaimMoved,
@@ -67,22 +68,26 @@ if TYPE_CHECKING:
 SHOWN = 3  # resources and agents that a sentence names; the rest is a number
 MAX_WORDS = 160  # letters of what an agent wrote
 SHORT_COMMIT = 8  # letters of a commit's id
-VERBS = {"write": "claimed {}", "read": "claimed {} for reading", "watch": "began to watch {}"}
+VERBS = {"write": "claimed {}", "read": "claimed {} for reading", "watch": "started watching {}"}
+# {on}, {of}: what a claim or a wait was about, with its preposition; nothing where that is not known.
 ENDS = {
-    "expired": "The claim of {who} on {what} expired: it was not renewed.",
-    "gone": "The process of {who} was gone: its claim on {what} ended{after}.",
-    "killed": "{who} was killed: its claim on {what} ended{after}.",
-    "cancelled": "The task of {who} was cancelled: its claim on {what} ended{after}.",
-    "preempted": "The task of {who} was preempted: its claim on {what} ended{after}.",
-    "unclaimed": "{who} did not pick up the hand-over of {what} in time.",
+    "expired": "{who}'s claim{on} expired: it was not renewed.",
+    "gone": "{who}'s process exited: its claim{on} ended{after}.",
+    "killed": "{who} was killed: its claim{on} ended{after}.",
+    "cancelled": "{who}'s task was cancelled: its claim{on} ended{after}.",
+    "preempted": "{who}'s task was preempted: its claim{on} ended{after}.",
+    "unclaimed": "{who} did not pick up the hand-over{of} in time.",
+    "removed": "The working tree was removed: {who}'s claim{on} ended{after}.",
+    "epoch": "The store lost commits: {who}'s claim{on} ended.",
 }
 WAITS = {
-    "granted": "{who} got its turn for {what}{after}.", "gave_up": "{who} gave up waiting for {what}{after}.",
-    "lapsed": "{who} stopped asking for {what}: it lost its place in the queue{after}.",
-    "deadlock": "{who} stopped waiting for {what}{after}: a deadlock.",
-    "killed": "{who} was killed while it waited for {what}.", "left": "{who} left while it waited for {what}.",
-    "again": "{who} asked for {what} again and keeps its turn.",
-    "epoch": "The store lost commits: {who} no longer waits for {what}.",
+    "granted": "{who} got its turn{for_}{after}.", "gave_up": "{who} gave up waiting{for_}{after}.",
+    "lapsed": "{who} stopped asking{for_}: it lost its place in the queue{after}.",
+    "deadlock": "{who} stopped waiting{for_}{after}: a deadlock.",
+    "quota": "{who} stopped waiting{for_}{after}: too many agents wait for each other.",
+    "killed": "{who} was killed while it waited{for_}.", "left": "{who} left while it waited{for_}.",
+    "again": "{who} asked again{for_} and keeps its turn.",
+    "epoch": "The store lost commits: {who} no longer waits{for_}.",
 }  # fmt: skip
 RELEASES = {
     "released": "{who} released {what}{after}.", "upgraded": "{who} gave up {what} for a stronger claim on it.",
@@ -109,9 +114,9 @@ HOW_PAST = {"past": "past the guard (`--no-verify`)", "replayed": "by replaying 
 class Teller:
     """Makes sentences; knows the agents' names, and which overwritten contents can still be restored."""
 
-    def __init__(self, names: dict[str, str], restorable: Iterable[str] = ()) -> None:
+    def __init__(self, names: dict[str, str], restorable: Iterable[str] | None = None) -> None:
         self._names = names
-        self._restorable = set(restorable)
+        self._restorable = None if restorable is None else set(restorable)
 
     def tell(self, event: LogEvent, known: Known | None = None) -> str:
         """The sentence. `known` is the claim or the wait that the event's subject means, as it was then."""
@@ -133,12 +138,27 @@ class Teller:
         return some([self.who(agent) for agent in dict.fromkeys(agents)])
 
     def back(self, identifier: str, was: str) -> str:
-        """How an overwritten content comes back."""
+        """How an overwritten content comes back; nothing where that was not looked up."""
+        if self._restorable is None:
+            return ""
         if not was:
             return " There was no file before."
         if identifier in self._restorable:
-            return f" `dibs restore {identifier}` brings back what was there."
+            return f" `{restoring(identifier)}` brings back what was there."
         return " What was there is no longer kept."
+
+
+def mentioned(events: Iterable[LogEvent]) -> list[str]:
+    """The agents that these events may name: their ids, and words that are none."""
+    found: dict[str, None] = {}
+    for event in events:
+        data = event["data"]
+        said = [event["agent"], event["subject"], *[data.get(name) for name in ("to", "by", "holder", "from", "about")]]
+        for name in ("suspects", "holders", "of"):
+            said += data.get(name) or ()
+        said += [one.get("agent") for one in data.get("blockers") or () if isinstance(one, dict)]
+        found.update(dict.fromkeys([one for one in said if isinstance(one, str) and one]))
+    return list(found)
 
 
 def what(resources: Iterable[Resource | str] | None) -> str:
@@ -170,9 +190,9 @@ def _short(commit: object) -> str:
     return quotes.clean(str(commit))[:SHORT_COMMIT]
 
 
-def _things(known: Known | None) -> str:
-    """What the event's subject was about."""
-    return what(known["resources"] if known else ())
+def _about(preposition: str, known: Known | None) -> str:
+    """What the event's subject was about; nothing if that is not known."""
+    return f" {preposition} {what(known['resources'])}" if known else ""
 
 
 def _after(event: LogEvent, known: Known | None) -> str:
@@ -202,10 +222,9 @@ def _granted(t: Teller, e: LogEvent, d: ClaimGranted, _: Known | None) -> str:
 
 
 def _moved(t: Teller, e: LogEvent, d: ClaimMoved, known: Known | None) -> str:
-    things = _things(known)
     if d["why"] == "boot":
-        return f"{t.who(d['to'])} started again and keeps {things}, under token {d['token']}."
-    return f"{t.who(e['agent'])} left: {things} passed to {t.who(d['to'])}."
+        return f"{t.who(d['to'])} started again and keeps its claim{_about('on', known)}, under token {d['token']}."
+    return f"{t.who(e['agent'])} left: its claim{_about('on', known)} passed to {t.who(d['to'])}."
 
 
 def _released(t: Teller, e: LogEvent, d: ClaimReleased, known: Known | None) -> str:
@@ -223,15 +242,22 @@ def _released(t: Teller, e: LogEvent, d: ClaimReleased, known: Known | None) -> 
 
 
 def _ended(t: Teller, e: LogEvent, d: ClaimEnded, known: Known | None) -> str:
-    things, who = _things(known), t.who(e["agent"])
+    who, on = t.who(e["agent"]), _about("on", known)
     if d["why"] == "forced":
+        things = what(known["resources"]) if known else "a claim"
         return f"{t.who(d.get('by'))} took {things} away from {who}{_after(e, known)}{_why(d.get('reason'))}."
-    form = ENDS.get(d["why"], "The claim of {who} on {what} ended{after}.")
-    return form.format(who=who, what=things, after=_after(e, known))
+    form = ENDS.get(d["why"], "{who}'s claim{on} ended{after}.")
+    return form.format(who=who, on=on, of=_about("of", known), after=_after(e, known))
+
+
+def _committed(t: Teller, e: LogEvent, d: ClaimCommitted, known: Known | None) -> str:
+    things = what(known["resources"]) if known else "a claimed file"
+    return f"{t.who(e['agent'])} committed {things} ({_short(d['commit'])}) and keeps its claim."
 
 
 def _refused(t: Teller, e: LogEvent, d: ClaimRefused, _: Known | None) -> str:
-    begin = f"{t.who(e['agent'])} was refused {what(d.get('resources') or [e['subject']])}"
+    wanted = what(d.get("resources") or [e["subject"]])
+    begin = f"{t.who(e['agent'])} was refused {wanted}"
     blockers = d.get("blockers") or []
     if d["code"] == "deadlock":
         agents = [t.who(one.get("agent")) for one in blockers]
@@ -242,23 +268,24 @@ def _refused(t: Teller, e: LogEvent, d: ClaimRefused, _: Known | None) -> str:
     state = "waits for" if first.get("waiting") else "held" if first.get("mode") == "write" else "read"
     more = f" (and {len(blockers) - 1} more)" if len(blockers) > 1 else ""
     thing = text_of(first.get("resource", ""))
+    thing = "it" if thing == wanted else thing
     return f"{begin}: {t.who(first.get('agent'))} {state} {thing}{_why(first.get('reason'))}{more}."
 
 
 def _queued(t: Teller, e: LogEvent, d: WaitQueued, _: Known | None) -> str:
-    return f"{t.who(e['agent'])} began to wait for {what(d['resources'])}."
+    return f"{t.who(e['agent'])} started waiting for {what(d['resources'])}."
 
 
 def _wait_ended(t: Teller, e: LogEvent, d: WaitEnded, known: Known | None) -> str:
-    form = WAITS.get(d["why"], "{who} no longer waits for {what}{after}.")
-    return form.format(who=t.who(e["agent"]), what=_things(known), after=_after(e, known))
+    form = WAITS.get(d["why"], "{who} no longer waits{for_}{after}.")
+    return form.format(who=t.who(e["agent"]), for_=_about("for", known), after=_after(e, known))
 
 
 def _interest_ended(t: Teller, e: LogEvent, d: InterestEnded, known: Known | None) -> str:
-    things = _things(known)
+    things = what(known["resources"]) if known else "what it asked for"
     if d["why"] == "served":
         return f"{t.who(e['agent'])} was notified that {things} is free."
-    return f"{t.who(e['agent'])} no longer waits for news of {things}."
+    return f"{t.who(e['agent'])} is no longer notified when {things} is free."
 
 
 # --- edits and commits
@@ -289,7 +316,7 @@ def _taken(t: Teller, e: LogEvent, d: EditTaken, _: Known | None) -> str:
 
 def _doubted(t: Teller, e: LogEvent, d: EditDoubted, _: Known | None) -> str:
     others = f", while {t.all(d['suspects'])} was at work too" if d.get("suspects") else ""
-    text = f"{text_of(e['subject'])} changed, probably by a command of {t.who(e['agent'])}{others}."
+    text = f"{text_of(e['subject'])} changed, probably by a command that {t.who(e['agent'])} ran{others}."
     return text + t.back(d["id"], d["was"])
 
 
@@ -324,14 +351,14 @@ def _task_moved(t: Teller, e: LogEvent, d: TaskMoved, known: Known | None) -> st
         return f"{who} began task {task} (token {d.get('token')})."
     after = _after(e, known) if d["from"] == "executing" else ""
     if is_lost(d):
-        follows = "it is planned again" if to == "planned" else "it is quarantined, nobody gets it any more"
+        follows = "it is planned again" if to == "planned" else "it is quarantined: no agent gets it"
         return f"{who} lost task {task}{after} ({d['why']}): {follows}."
     if to == "complete":
         checked = f"; `{quotes.clean(d['verified']['command'])}` passed" if d.get("verified") else ""
         return f"{who} completed task {task}{after}{checked}."
     if to in {"failed", "quarantined", "cancelled"}:
         words = {"failed": "failed at", "quarantined": "failed at", "cancelled": "cancelled"}[to]
-        held = " It is quarantined: nobody gets it any more." if to == "quarantined" else ""
+        held = " It is quarantined: no agent gets it." if to == "quarantined" else ""
         return f"{who} {words} task {task}{after}{_why(d.get('why'))}.{held}"
     return f"{who} moved task {task} from {quotes.clean(d['from'])} to {quotes.clean(to)}{after}{_why(d.get('why'))}."
 
@@ -361,8 +388,10 @@ def _call_refused(t: Teller, e: LogEvent, d: CallRefused, _: Known | None) -> st
     if d["code"] == "not_found":  # of a release or a renewal
         return f"{t.who(e['agent'])} could not give back or renew {quotes.clean(e['subject'])}: it did not hold it."
     needs = f" (it takes the rank {quotes.clean(d['needs'])})" if d.get("needs") else ""
-    why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
-    return f"{t.who(e['agent'])} was refused {quotes.clean(e['subject'])}: {why}{needs}."
+    why, call = REFUSALS.get(d["code"], quotes.clean(d["code"])), quotes.clean(e["subject"])
+    if d["code"] == "forbidden":  # the caller may be another one, which used the name
+        return f"A call as {t.who(e['agent'])} was refused ({call}): {why}{needs}."
+    return f"{t.who(e['agent'])} was refused {call or 'a call'}: {why}{needs}."
 
 
 def _state_set(t: Teller, e: LogEvent, d: StateSet, _: Known | None) -> str:
@@ -394,9 +423,10 @@ def _deploy_finished(t: Teller, e: LogEvent, d: DeployFinished, _: Known | None)
 
 
 def _alert(t: Teller, e: LogEvent, d: AlertRaised, _: Known | None) -> str:
-    about = f" about {what(d['resources']) if d.get('resources') else text_of(d.get('about', ''))}"
+    things = what(d["resources"]) if d.get("resources") else text_of(t.who(d["about"]) if d.get("about") else "")
+    about = "" if things in {"the whole repository", t.who(e["agent"])} else f", about {things}"
     to = f" for {t.who(e['agent'])}" if e["agent"] else ""
-    return f"dibs raised alert {quotes.clean(e['subject'])}{to}: {quotes.clean(d['what'])} ({d['severity']}),{about}."
+    return f"dibs raised alert {quotes.clean(e['subject'])}{to}: {quotes.clean(d['what'])} ({d['severity']}){about}."
 
 
 def _decided(_t: Teller, e: LogEvent, d: VoteDecided, _: Known | None) -> str:
@@ -431,7 +461,7 @@ def _undo_finished(t: Teller, e: LogEvent, d: UndoFinished, _: Known | None) -> 
     commit = f", in commit {_short(d['commit'])}" if d.get("commit") else ""
     left = f" {counted(d['conflicts'], 'file')} with conflicts to settle." if d.get("conflicts") else ""
     text = f"{t.who(e['agent'])} undid what {t.all(d['of'])} changed in {counted(d['restored'], 'file')}{commit}.{left}"
-    return f"{text} `dibs undo {quotes.clean(quoted(e['subject']))}` takes that back."
+    return f"{text} `{quotes.clean(undoing(e['subject']))}` takes that back."
 
 
 def _undo_refused(t: Teller, e: LogEvent, d: UndoRefused, _: Known | None) -> str:
@@ -478,6 +508,8 @@ def _form(form: str) -> Sentence:
             what=text_of(e["subject"]),
             whom=t.who(e["subject"]),
             things=what((known and known["resources"]) or d.get("resources")),
+            on=_about("on", known),
+            again="" if d.get("incarnation") == 1 else " again",
             words=said(d.get("text") or d.get("how") or ""),
             because=_why(d.get("why")),
             kind=quotes.clean(str(d.get("what", ""))),
@@ -502,20 +534,21 @@ class _Parts(dict[str, str]):
 
 SENTENCES: dict[str, Sentence] = {
     "claim.granted": _granted, "claim.moved": _moved, "claim.released": _released, "claim.ended": _ended,
-    "claim.refused": _refused, "claim.renewed": _form("{who} renewed its claim on {things}."),
-    "claim.committed": _form("{who} committed {things} ({commit}) and keeps its claim."),
+    "claim.refused": _refused, "claim.renewed": _form("{who} renewed its claim{on}."),
+    "claim.committed": _committed,
     "claim.asked": _form("{who} asked {whom} to release {resource}: {words}."),
     "wait.queued": _queued, "wait.ended": _wait_ended, "interest.ended": _interest_ended,
     "interest.left": _form("{who} will be notified when {things} is free."),
-    "agent.registered": _form("{whom} appeared."), "agent.booted": _form("{whom} started again."),
-    "agent.left": _form("{whom} left."), "agent.forgotten": _form("dibs removed the record of {whom}, long gone."),
-    "agent.same": _form("{who} and {what} are one agent from then on."), "agent.killed": _killed,
+    "agent.registered": _form("{whom} joined."), "agent.booted": _form("{whom} started{again}."),
+    "agent.left": _form("{whom} left."),
+    "agent.forgotten": _form("dibs removed the record of {whom}, which is long gone."),
+    "agent.same": _form("{who} goes by another id, too."), "agent.killed": _killed,
     "agent.revived": _form("{who} revived {whom}{because}."),
     "handover.made": _handed, "handover.offered": _handed, "handover.ended": _handover_ended,
     "token.made": _form("{who} made credential {what}."), "token.revoked": _form("{who} revoked credential {what}."),
-    "message.posted": _posted, "message.acknowledged": _form("{who} acknowledged message {what} of {sender}."),
-    "message.expired": _form("Message {what} of {sender} expired before {who} acknowledged it."),
-    "message.dropped": _form("A message of dibs to {whom} was dropped: the inbox was full."),
+    "message.posted": _posted, "message.acknowledged": _form("{who} acknowledged message {what} from {sender}."),
+    "message.expired": _form("Message {what} from {sender} expired before {who} acknowledged it."),
+    "message.dropped": _form("A message from dibs to {whom} was dropped: its inbox was full."),
     "event.emitted": _form("{who} emitted {what}."), "event.subscribed": _form("{who} subscribed to {what}."),
     "event.unsubscribed": _form("{who} is no longer subscribed to {what}."),
     "alert.raised": _alert, "alert.acknowledged": _form("{who} acknowledged alert {what}{because}."),
@@ -535,7 +568,7 @@ SENTENCES: dict[str, Sentence] = {
     "store.epoch": _form("The store lost answered commits, which ended claims ({claims})."),
     "call.refused": _call_refused, "state.set": _state_set,
     "vote.opened": _form("{who} opened vote {what}."), "vote.cast": _form("{who} voted in {what}."),
-    "vote.decided": _decided, "commit.checked": _form("The guard let a commit of {who} pass (paths: {paths})."),
+    "vote.decided": _decided, "commit.checked": _form("{who} passed the commit guard (files: {paths})."),
     "commit.refused": _commit_refused, "commit.unverified": _unverified,
     "landing.moving": _form("{who} was about to move {what} to {commit}."),
     "landing.landed": _form("{branch} landed on {target} ({commit})."),
@@ -544,7 +577,7 @@ SENTENCES: dict[str, Sentence] = {
     "landing.cancelled": _form("{who} took {branch} out of the queue for {target}."),
     "tree.removed": _form("{what} was removed with unfinished work in it, which is kept."),
     "push.unverified": _form("A push of {what} bypassed the guard."),
-    "git.moved": _form("HEAD moved while a command of {who} ran."),
+    "git.moved": _form("HEAD moved while a command by {who} was running."),
     "run.started": _form("{who} started run {what}."), "run.joined": _form("{who} joined run {what}."),
     "run.phased": _form("{who} moved run {what} from {from} to {to}."),
     "run.noted": _form("{who} noted {kind} {number} in run {what}: {words}."),
@@ -553,8 +586,8 @@ SENTENCES: dict[str, Sentence] = {
     "run.archived": _form("{who} archived run {what}."), "run.purged": _form("{who} purged run {what}."),
     "task.forgotten": _tasks_forgotten,
     "task.added": _task_added, "task.moved": _task_moved,
-    "task.passed": _form("{who} has task {what} from then on."),
-    "task.kept": _form("Task {what} stayed when its run went."),
+    "task.passed": _form("Task {what} passed to {who}."),
+    "task.kept": _form("Task {what} stayed when its run was removed."),
     "task.noted": _form("{who} noted on task {what}: {words}."), "task.assigned": _assigned,
     "task.lapsed": _form("{who} did not pick up task {what} in time."),
     "task.auctioned": _form("{who} opened an auction of task {what}."),
@@ -568,6 +601,6 @@ SENTENCES: dict[str, Sentence] = {
     "undo.finished": _undo_finished,
     "undo.refused": _undo_refused,
     "command.refused": _form("{who} was refused the command `{what}`."),
-    "guard.doubted": _form("A guard could not check a call of {who}, and let it pass{because}."),
+    "guard.doubted": _form("A guard could not check a call by {who} and let it pass{because}."),
     "rules.acknowledged": _form("{whom} was shown the rules."),
 }  # fmt: skip

@@ -160,7 +160,7 @@ class Session:
         if self._store is None:
             from dibs.stores import opening
 
-            if self.place.shared != self.place.local and not os.path.exists(f"{self.place.shared}/hook"):
+            if self.place.shared != self.place.local and not os.path.exists(f"{self.place.shared}/dibs"):
                 from dibs.workspace import launcher
 
                 launcher.keep(self.place)  # an older dibs made this workspace

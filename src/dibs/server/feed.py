@@ -5,7 +5,8 @@ One thread follows the store and puts new events into the ring; listeners are to
 store by pages (`older`), and what was pruned is gone: the listener is told where the log continues. So nothing is
 lost and nothing comes twice, whatever the speed of a listener, and the memory is that of the ring.
 
-The frames are those of server-sent events: `id: SEQ`, `event: KIND`, `data:` the JSON object of `dibs log --json`.
+The frames are those of server-sent events: `id: SEQ`, `event: KIND`, `data:` the event as `dibs log --json --sentences`
+has it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections import deque
 from dibs import jsontext
 from dibs.audit import events
 from dibs.audit.events import Filter
+from dibs.audit.telling import Telling
 from dibs.stores.seam import read_event
 
 TYPE_CHECKING = False
@@ -64,6 +66,7 @@ class Feed:
 
     def __init__(self, host: Host, counted: Callable[[LogEvent | EventView], None] | None = None) -> None:
         self._host = host
+        self._telling = Telling()  # events come with their sentences
         self._counted = counted  # told of every event that comes, for the figures
         self._mutex = threading.Lock()
         self._ring: deque[Frame] = deque()
@@ -114,7 +117,7 @@ class Feed:
         store = self._host.store
         if not self._listeners:
             return self._count_only(store)
-        found, last, more = events.page_of(store, self._last, Filter(), PAGE_EVENTS)
+        found, last, more = events.page_of(store, self._last, Filter(), PAGE_EVENTS, telling=self._telling)
         if not found:
             if store.head().seq < self._last:
                 with self._mutex:
@@ -159,6 +162,7 @@ class Feed:
         """Another log took the place of this one."""
         self._ring.clear()
         self._bytes, self._last = 0, store.head().seq
+        self._telling = Telling()
         self.epoch += 1
 
     # --- for listeners
@@ -212,7 +216,7 @@ class Feed:
         kept = self._old.get(key) if wanted is None else None
         if kept is not None:
             return kept
-        found, last, more = events.page_of(self._host.store, seq, Filter(), PAGE_EVENTS)
+        found, last, more = events.page_of(self._host.store, seq, Filter(), PAGE_EVENTS, telling=Telling())
         if not found:
             return b"", seq
         begin = gap(seq, found[0]["seq"]) if found[0]["seq"] > seq + 1 else b""

@@ -205,7 +205,7 @@ class Planner:
         if there:
             self.plan.left.append(f"It was done in another working tree: run `dibs undo` in {', '.join(there)}.")
         if gone:
-            kept = "`dibs restore --list` has what was not committed there."
+            kept = "`dibs restore` has what was not committed there."
             self.plan.left.append(f"It was done in a working tree that was removed ({', '.join(gone)}): {kept}")
 
     def wanted(self, path: str) -> bool:

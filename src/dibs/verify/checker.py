@@ -248,6 +248,26 @@ def verify_store(
     return report
 
 
+def verify_recent(store: Store, most: int, progress: Callable[[int, int], None] | None = None) -> Report:
+    """Check the end of the log of a store in use: from the oldest seal that leaves at most so many events.
+
+    Without such a seal: from the newest one; without any, the whole log in the store.
+    """
+    head = store.head()
+    seals = [seal for seal in store.seals() if seal.seq < head.seq]
+    near = [seal.seq for seal in seals if head.seq - seal.seq <= most]
+    start = min(near) if near else max((seal.seq for seal in seals), default=0)
+    if head.seq <= most or not start:
+        return verify_store(store, None, progress)
+    seals = [seal for seal in seals if seal.seq >= start]
+
+    def told(done: int, _: int) -> None:
+        if progress is not None:
+            progress(done, head.seq - start)
+
+    return verify(head, _pages(store, head, start), seals, None, told, whole=False)
+
+
 def _all(
     named: Sequence[Expected], store: Store, head: Head, after: int, counted: list[int]
 ) -> Iterator[Event | Seal | Gap]:

@@ -14,7 +14,7 @@
 
 Commands come from this file alone. A task names its step; a worker looks the command up in its own copy of the file, so
 no text from the store is ever run. Everything is checked before anything is started. The settings
-are listed in docs/PATTERNS.md.
+are listed in docs/guides/patterns.md.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from dibs.workspace.config_server import ServerSettings
 
 NAME = "config.toml"
-VERSION = f"8 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
+VERSION = f"9 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
 DURATIONS: Final = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
@@ -64,21 +64,22 @@ TEMPLATE = """\
 
 id = "{id}"            # names this workspace on a shared store
 
-# store = "sqlite:"              # in .dibs/local/; "redis://HOST:PORT" for several machines, see docs/REDIS.md;
+# store = "sqlite:"              # in .dibs/local/; "redis://HOST:PORT" for several machines: `dibs help redis`;
 #                                # DIBS_STORE overrides it, which keeps a password out of this file
 
 [claims]
 # ttl = "30m"                    # how long a claim lasts without renewal
 # max_ttl = "8h"                 # the longest --ttl
-# max_life = "8h"                # how long a claim can be renewed
+# max_life = "8h"                # how long a claim can be renewed; an idle agent whose process runs keeps its
+#                                # unfinished files that long
 # expected = "15m"               # what a hold is taken to last; waiting twice that raises an alert
 # ordering = "off"               # "enforce": claims must be taken in the order of their names
 
 # Lifetimes by resource; the first pattern that matches wins.
 # [[claims.patterns]]
-# match = "migrations/**"
-# ttl = "10m"
-# max_life = "1h"
+# match = "migrations/**"        # a path, a glob or a name
+# ttl = "10m"                    # how long a claim on it lasts; max_ttl and expected can be set, too
+# max_life = "1h"                # how long a claim on it can be renewed
 
 [guards]
 # on_doubt = "deny"              # "allow": what a guard cannot decide passes, and is logged
@@ -93,103 +94,107 @@ id = "{id}"            # names this workspace on a shared store
 # [roles]
 # default = "worker"             # every agent that is not named below; a person at a terminal has no default role
 # [roles.assign]                 # an agent's id (with one *), "type:T", "client:C" or "subagents"; the first wins
-# "lead" = "orchestrator"
+# "lead" = "orchestrator"        # pattern and role
 # [roles.worker]
 # write = ["reports/"]           # in addition to the scratch folder
 # tools = ["WebFetch"]           # tools that are refused before they run, whatever they do
-# commit = false
-# deploy = false
+# commit = false                 # may it commit?
+# deploy = false                 # may it deploy, and push to protected branches?
 # [roles.reviewer]               # a role of your own
 # may = "worker"                 # counts as: viewer, worker, agent (default) or orchestrator
 
 # Pointed out to every agent at boot, and strict.
 # [files]
-# state = "docs/STATE.md"
-# decisions = "docs/DECISIONS.md"
-# lessons = "docs/LESSONS.md"
+# state = "docs/STATE.md"        # where the work stands
+# decisions = "docs/DECISIONS.md"  # what was decided, and why
+# lessons = "docs/LESSONS.md"    # what went wrong before
 
 # [tasks]
 # max_tasks = 1                  # live tasks of one agent
 # max_attempts = 5               # after this many failed or lost attempts a task is quarantined
 # backoff = "1s"                 # before the second attempt; doubled before each further one, up to max_backoff
-# max_backoff = "5m"
+# max_backoff = "5m"             # the longest pause before an attempt
 # strategy = "priority"          # or round_robin, load_balanced, capability, sticky, auction, preemptive
 # bid_window = "10s"             # how long an auction collects bids
 # assign_wait = "2m"             # an assigned task that is not picked up goes to others
 # breaker_failures = 5           # failures in a row after which an agent gets no work for breaker_pause
-# breaker_pause = "1m"
+# breaker_pause = "1m"           # how long it gets none
 # keep = "30d"                   # a finished task outside any run is forgotten after this; a run's go with the run
 
 # [messages]
 # visibility = "1m"              # a message that wants an acknowledgement is delivered again after this
-# life = "7d"
-# inbox = 1000                   # messages kept for one recipient,
-# from_one = 250                 # of these from one sender
+# life = "7d"                    # how long a message is kept
+# inbox = 1000                   # messages kept for one recipient
+# from_one = 250                 # messages kept for one recipient from one sender
 
 # [agents]
 # keep = "7d"                    # `dibs sweep` forgets an agent that is gone and was not seen for this long
+# prompts = true                 # the first words (60 letters) of its last prompt tell people, and the agents that it
+#                                # blocks, what an agent is doing; false: no word of a prompt is stored
+# stalled = "10m"                # no hook and no CPU time for this long, in the middle of a turn: it is stalled
 
 # [runs]
 # keep = "7d"                    # an ended run and its tasks are dropped after this
 # archives = 1073741824          # bytes in .dibs/local/runs/; the oldest reports and archives of runs go first
 
-# [alerts]                       # what needs attention: `dibs alerts`, docs/ALERTS.md
+# [alerts]                       # what needs attention: `dibs alerts`, `dibs help guides/alerts`
 # command = "notify-send dibs"   # run for each alert, which is JSON on its standard input
 # webhook = "https://…"          # each alert is posted there, signed with the content of secret_file
-# secret_file = ".dibs/local/alerts.secret"
-# min_severity = "warning"       # what is delivered: or "error"
+# secret_file = ".dibs/local/alerts.secret"  # the key of the webhook's signature (HMAC-SHA256)
+# min_severity = "warning"       # what is delivered: or "error"; "info": also what nobody has to act on
 # silent = "10m"                 # a holder that gave no sign for this long, while others wait, raises an alert
 # rules = "10m"                  # an active agent that was not told new rules within this time does, too
 # keep = "7d"                    # how long a cleared alert stays
 
-# [land]                         # `dibs land`, see docs/WORKTREES.md
+# [land]                         # `dibs land`, `dibs help worktrees`
 # branch = "main"                # what branches land on
 # check = "make test"            # must pass in a clean working tree before they do
 # method = "merge"               # or "rebase", "squash"
 # batch = 4                      # branches that are checked together; a failing batch is bisected
 # green = "each"                 # of rebase and squash: "last" checks only the last commit of a batch
-# check_timeout = "30m"
+# check_timeout = "30m"          # how long the check may take
 # sign = "git"                   # landed commits are signed if git's commit.gpgsign says so; or "never"
 # server = true                  # a server lands what is queued
 # remote = "origin"              # pushed there as well; else nowhere
-# remote_timeout = "1m"
+# remote_timeout = "1m"          # how long the remote may take
 # wait = "1h"                    # how long `dibs land` waits
 
-# [radar]                        # `dibs radar`, see docs/WORKTREES.md
+# [radar]                        # `dibs radar`, `dibs help worktrees`
 # every = "10s"                  # how often a server looks; 0: never
-# branches = 30                  # branches without a working tree, the newest first,
-# recent = "14d"                 # with a commit of this time
-# ignore = ["gh-pages", "release/*"]
+# branches = 30                  # branches without a working tree that are looked at, the newest first
+# recent = "14d"                 # a branch whose last commit is older is not looked at
+# ignore = ["gh-pages", "release/*"]  # branches that it does not look at
 
 # [log]
-# keep = "30d"                   # older events go to archives in .dibs/local/archive/, see docs/HOUSEKEEPING.md
+# keep = "30d"                   # older events go to archives in .dibs/local/archive/, `dibs help housekeeping`
 # events = 100000                # in the store; beyond that the oldest go to archives before they are that old
 # archives = 1073741824          # bytes of archives; the oldest go first
 
-# [server]                       # `dibs serve`, see docs/SERVER.md
+# [server]                       # `dibs serve`, `dibs help server`
 # host = "127.0.0.1"             # another address needs TLS (--tls-cert, --tls-key)
 # port = 0                       # 0: the last one, or any that is free
 # names = []                     # other host names by which callers reach it
-# start = "off"                  # "auto": the first session starts one,
-# idle = "10m"                   # and it ends when nobody called for this long
+# start = "off"                  # "auto": the first session starts one
+# idle = "10m"                   # one that was started so ends when nobody called for this long
 # rate = 1000                    # calls a second of one credential
 # body = 1048576                 # bytes of one request
-# connections = 1024             # at once,
-# waits = 256                    # of these requests that wait,
-# streams = 1000                 # and listeners of /events
+# connections = 1024             # connections at once
+# waits = 256                    # requests that wait at once
+# streams = 1000                 # listeners of /events at once
 
 # [deploy]
 # branch = "main"                # what a deploy must contain (default: the remote's default branch)
 # remote = "origin"              # where that branch is
 # protected = ["main", "master"] # branches whose push is a deploy
-# placeholders = ["TODO", "TBD", "coming soon"]
+# placeholders = ["TODO", "TBD", "coming soon"]  # texts that must not be in what is deployed
 # fetch_timeout = 20             # seconds for the remote to answer
 # verify_timeout = 120           # seconds in which the verification is retried
 # commands = {{ "make ship" = "prod" }}  # in an agent's shell they need `dibs deploy`, as do those that dibs knows
 # [deploy.targets.prod]
-# verify = "curl -fsS https://example.com/healthz"
-# branch = "main"
-# ships = ["site/**"]
+# verify = "curl -fsS https://example.com/healthz"  # must succeed before the deploy counts as done
+# branch = "main"                # what a deploy there must contain
+# remote = "origin"              # where that branch is
+# ships = ["site/**"]            # what is deployed there: only this is checked
 """
 
 

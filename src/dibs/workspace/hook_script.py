@@ -18,9 +18,13 @@ _HOOK = r"""#!/bin/sh
 # Where dibs is installed, it decides. Where it is not, nothing is guarded, and a session's start says how to get it.
 # Up to dibs only the shell's own commands are used: a hook has milliseconds.
 
-case ${dibs_hook:-$0} in */*) home=${dibs_hook:-$0} home=${home%/*} ;; *) home=. ;; esac
+# A client's command reads this file in its own shell, and says in h (an older one: dibs_hook) where it lies.
+read_in=
+case $0 in */hook | hook) h=$0 ;; *) read_in=1 h=${dibs_hook:-$h} ;; esac
+case $h in */*) home=${h%/*} ;; *) home=. ;; esac
 # The same text lies below git's directory, for a branch or a sparse checkout without this file.
 case $home in */.dibs | .dibs | .) tree=$home/.. ;; *) tree=${dibs_tree:-$PWD} ;; esac
+case $tree in /*) ;; *) tree=$PWD/$tree ;; esac
 
 # Which interpreter runs dibs on this machine: it is next to this file, below git's directory (which no `git clean`
 # reaches), or in the main worktree.
@@ -73,6 +77,10 @@ ask() {
     return 1
 }
 
+no_answer() { # Codex takes an exit code for a refusal only with a word on stderr
+    echo "dibs: $h did not answer" >&2
+}
+
 if [ "$1" != git ]; then # whose working tree this is, wherever the agent has gone meanwhile
     DIBS_TREE=$tree
     export DIBS_TREE
@@ -90,15 +98,15 @@ if find_run; then
             case $? in
                 @ALLOWED@) exit 0 ;;
                 @REFUSED@) exit 2 ;;
-                @FAILED@) [ -n "$dibs_hook" ] && return 1; exit 1 ;;
+                @FAILED@) [ -n "$read_in" ] && no_answer && return 1; exit 1 ;;
             esac # any other: it was not asked, or cut off, and the interpreter says what is missing
         fi
-        [ -n "$dibs_hook" ] || exec "$python" -I -S -X utf8 "$entry" "$@"
+        [ -n "$read_in" ] || exec "$python" -I -S -X utf8 "$entry" "$@"
         # read by a client's command, which says what any other end means: before a tool call, a refusal
         "$python" -I -S -X utf8 "$entry" "$@"
         code=$?
         case $code in 0 | 2) exit $code ;; esac
-        return 1
+        no_answer && return 1
     fi
     found=gone
     # An upgrade may have moved the file. Then this interpreter still has dibs, which writes the name anew when it runs.
@@ -113,9 +121,9 @@ if command -v dibs >/dev/null 2>&1; then
     esac
     dibs hook "$@"
     code=$?
-    [ -n "$dibs_hook" ] || exit $code
+    [ -n "$read_in" ] || exit $code
     case $code in 0 | 2) exit $code ;; esac
-    return 1
+    no_answer && return 1
 fi
 if [ "$1:$2" = cli:mcp ]; then # a client may need its servers to start: this one says what is missing
     why='dibs is not installed here, or was moved: uv tool install FOLDER (a clone of dibs), then: dibs init'
@@ -161,7 +169,15 @@ deny() { # in the client's own dialect: not every model reads stderr
     esac
 }
 
+# A branch without this file has no launcher to say so, and then every call is refused: so a copy is kept, as dibs does.
+keep_copy() {
+    common=$(cd "$tree" && cd "$(git rev-parse --git-common-dir)" && pwd) && [ "$home/hook" != "$common/dibs/hook" ] &&
+        mkdir -p "$common/dibs" && cp "$home/hook" "$common/dibs/hook.$$" &&
+        mv "$common/dibs/hook.$$" "$common/dibs/hook"
+}
+
 if [ $found = none ]; then
+    [ $moment != start ] || keep_copy 2>/dev/null
     message='This repository is guarded by dibs, which is not installed here. To get it:'
     [ $moment != start ] || tell "$1" "$message uv tool install FOLDER (a clone of dibs), then: dibs init"
     exit 0

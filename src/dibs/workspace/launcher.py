@@ -107,9 +107,9 @@ def keep(place: Place) -> None:
         os.makedirs(place.shared, 0o700, exist_ok=True)
     except OSError:
         return  # a client's sandbox may forbid it
+    write(f"{place.shared}/hook", hook_text(), 0o700)
     write(f"{place.shared}/run", _read(f"{place.local}/run") or run_text())
-    write(f"{place.shared}/dibs", COMMAND, 0o700)
-    write(f"{place.shared}/hook", hook_text(), 0o700)  # the last one: it marks the copies as complete
+    write(f"{place.shared}/dibs", COMMAND, 0o700)  # the last one: it marks the copies as complete
 
 
 def is_put(place: Place) -> bool:

@@ -2,8 +2,9 @@
 
     python -m tests.e2e.clients.landing_fleet [--check SECONDS]
 
-prints the table of docs/WORKTREES.md. Each client makes its branch, writes the file with its own tool, commits, and
-runs `dibs land` in its own shell, through its hooks and git's. It lands again while the answer is that it is queued.
+prints the table of docs/guides/worktrees.md. Each client makes its branch, writes the file with its own tool, commits,
+and runs `dibs land` in its own shell, through its hooks and git's. It lands again while the answer is that it is
+queued.
 """
 
 from __future__ import annotations

@@ -27,13 +27,22 @@ RUNNING = {"verify", "exec", "command", "plan"}  # names of fields whose value i
 
 
 def test_each_command_of_dibs_is_declared_as_approved_or_as_one_that_a_person_is_asked_about() -> None:
-    assert approved.APPROVED | approved.ASKED.keys() == set(command.names())
+    whole = {name for name in approved.APPROVED if " --" not in name}
+    assert whole | approved.ASKED.keys() == set(command.names())
     assert not approved.APPROVED & approved.ASKED.keys()
+    assert approved.APPROVED - whole == {"land --cancel", "land --status"}, "which nothing that lands can be added to"
+
+
+@pytest.mark.parametrize("first", ["--cancel", "--status"])
+@pytest.mark.parametrize("more", ["--all", "--watch", "--status", "--cancel"])
+def test_what_is_approved_of_land_lands_nothing_whatever_follows(shell: Shell, first: str, more: str) -> None:
+    if first != more:
+        assert "land: either --" in shell.json("land", first, more, exit=64)["error"]["message"]
 
 
 @pytest.mark.parametrize("name", sorted(approved.APPROVED))
 def test_an_approved_command_runs_no_program_writes_no_file_and_needs_no_higher_rank(name: str) -> None:
-    found = command.find(name)
+    found = command.find(name.partition(" --")[0])
     assert not found.rest
     assert not found.raw
     for field in found.fields:

@@ -99,12 +99,18 @@ def test_one_folder_and_the_index_that_is_made_are_all_that_changes(world: World
         "dibs/workspace/known_clients.py", "dibs/workspace/hook_dialects.py", f"{folder}/toy",
         f"{folder}/toy/__init__.py", f"{folder}/toy/hook.py", f"{folder}/toy/install.py",
     }  # fmt: skip
-    said = (TOP / "docs" / "ARCHITECTURE.md").read_text().split("## How to add a client\n", 1)[1].split("\n## ", 1)[0]
+    said = (
+        (TOP / "docs" / "internals" / "extending.md")
+        .read_text()
+        .split("## How to add a client\n", 1)[1]
+        .split("\n## ", 1)[0]
+    )
     for name in ("hook.py", "install.py", "__init__.py"):
         assert f"`interfaces/agents/NAME/{name}`" in said
     assert "`workspace/known_clients.py`, `hook_dialects.py`" in said
 
 
+@pytest.mark.slow
 def test_it_is_found_guarded_proven_and_taken_out_again(world: World) -> None:
     before = everything(world.repo)
     assert world.dibs("init", "--dry-run")["clients"] == ["toy"], "by what lies in the repository"

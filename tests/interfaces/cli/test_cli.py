@@ -302,9 +302,7 @@ def test_settings_in_the_config_are_obeyed_and_nonsense_in_it_is_said(shell: She
 
 
 def test_every_command_has_help_and_completion(shell: Shell) -> None:
-    overview = shell.run("help", "--all").stdout.splitlines()
     for name in names():
-        assert any(line.startswith(f"  {name} ") for line in overview), f"`dibs help --all` does not list {name}"
         shown = shell.run("help", *name.split())
         assert shown.returncode == 0
         assert f"usage: dibs {name}" in shown.stdout
@@ -455,13 +453,13 @@ def test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it(shell:
         refused = shell.json("release", "x", f"--commit={wrong}", "--as", "ann", exit=64)["error"]
         assert refused["field"] == "commit"
     shell.json("release", "x", "--commit", commit[:12], "--as", "ann", exit=0)
-    assert f"commit={commit}" in shell.run("log", "--kind", "claim.released").stdout
+    assert f"with commit {commit[:8]}." in shell.run("log", "--kind", "claim.released").stdout
 
 
 @pytest.mark.parametrize("words", [
     ("--help",), ("help", "claim"), ("status",), ("log",), ("agents",), ("init", "--dry-run", "--clients", "all"),
     ("init", "--clients", "all"), ("init", "--json", "--dry-run", "--clients", "all"), ("doctor",), ("verify",),
-    ("claim", "a.py"), ("claim", "a.py", "--json"), ("claim", "../out"), ("inbox",), ("restore", "--list"),
+    ("claim", "a.py"), ("claim", "a.py", "--json"), ("claim", "../out"), ("inbox",), ("restore",),
     ("nonsense",),
 ])  # fmt: skip
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["at the end", "at the first word"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dibs.interfaces.cli.audiences import is_plumbing
 from dibs.interfaces.cli.command import family_of, names
 from tests.scratch import Shell
 
@@ -57,10 +58,19 @@ def test_values_that_the_workspace_knows_are_proposed(busy: Shell, words: list[s
 
 def test_every_command_and_every_family_is_proposed(shell: Shell) -> None:
     first = proposed(shell, "")
-    assert set(first) == {name.partition(" ")[0] for name in names()}
+    listed = [name for name in names() if not is_plumbing(name)]
+    assert set(first) == {name.partition(" ")[0] for name in listed}
     for word in first:
-        if family_of(word):
-            assert proposed(shell, word, "") == [name.partition(" ")[2] for name in family_of(word)]
+        family = [name.partition(" ")[2] for name in family_of(word) if name in listed]
+        if family:
+            assert proposed(shell, word, "") == family
+
+
+def test_plumbing_is_proposed_to_who_begins_it_and_old_spellings_to_nobody(shell: Shell) -> None:
+    assert "sweep" not in proposed(shell, "")
+    assert proposed(shell, "swe") == ["sweep"]
+    assert proposed(shell, "landi") == []
+    assert proposed(shell, "restore", "--l") == ["--limit"]
 
 
 def test_where_there_is_no_workspace_nothing_is_proposed_and_nothing_said(tmp_path: Path) -> None:

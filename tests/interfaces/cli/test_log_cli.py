@@ -152,9 +152,20 @@ def test_events_before_a_time_are_not_read(store: Counting) -> None:
     assert store.read <= 6
 
 
-def test_people_read_ages_and_paths_first(used: Shell) -> None:
-    first = next(line for line in used.run("log", "--kind", "claim.granted").stdout.splitlines() if "ann" in line)
-    assert first.split()[2:6] == ["ago", "claim.granted", "ann", "src/api.py"]
+def test_people_read_sentences_and_raw_has_the_kinds(used: Shell) -> None:
+    told = next(line for line in used.run("log", "--kind", "claim.granted").stdout.splitlines() if "ann" in line)
+    assert told.split()[2:6] == ["ago", "ann", "claimed", "src/api.py"]
+    raw = used.run("log", "--raw", "--kind", "claim.granted").stdout.splitlines()[0]
+    assert raw.split()[2:6] == ["ago", "claim.granted", "ann", "src/api.py"]
+    assert "text" not in used.json("log")["events"][0]
+    assert used.json("log", "--sentences")["events"][0]["text"] == "ann joined."
+
+
+def test_a_later_event_of_a_claim_says_what_it_was_about_also_if_it_began_before_the_page(used: Shell) -> None:
+    last = used.json("log", "--sentences", "--kind", "claim.ended", "--limit", "1")["events"][0]
+    assert last["text"].startswith("bob was killed: its claim on docs ended after ")
+    alone = used.json("log", "--sentences", "--after", str(last["seq"] - 1))["events"][0]
+    assert alone["text"] == last["text"]
 
 
 def test_words_are_found_in_kind_agent_name_subject_and_data(shell: Shell) -> None:

@@ -42,11 +42,12 @@ def test_tables_fit_the_terminal_and_long_cells_end_in_an_ellipsis(busy: Shell, 
     assert "x" * 300 in busy.run("status").stdout, "a pipe gets all of it"
 
 
-def test_a_long_path_keeps_its_end_which_tells_the_file(shell: Shell) -> None:
-    shell.json("claim", f"{'deep/' * 20}api.py", "--as", "ann", exit=0)
-    row = bare(shown(shell.folder, "status", columns=60)).splitlines()[3]
-    assert row.startswith("…")
-    assert "eep/api.py " in row
+def test_a_long_path_is_cut_in_the_middle_and_keeps_its_file_name(shell: Shell) -> None:
+    shell.json("claim", f"{'deep/' * 20}api.py", "packages/web/f1.py", "--as", "ann", exit=0)
+    rows = bare(shown(shell.folder, "status", columns=60)).splitlines()[3:5]
+    assert rows[0].startswith("deep/deep/")
+    assert "…/api.py " in rows[0]
+    assert rows[1].startswith("packages/web/f1.py ")
 
 
 def test_on_a_narrow_terminal_the_widest_cells_give_way_and_none_vanishes(shell: Shell) -> None:
@@ -60,7 +61,7 @@ def test_on_a_narrow_terminal_the_widest_cells_give_way_and_none_vanishes(shell:
 def test_wide_characters_are_aligned(busy: Shell) -> None:
     for text in (busy.run("status").stdout, bare(shown(busy.folder, "status", columns=120))):
         lines = text.splitlines()
-        head = next(line for line in lines if line.startswith("FILE"))
+        head = next(line for line in lines if line.startswith("RESOURCE"))
         rows = {line[:4]: line for line in lines if line.startswith(("src/", "docs"))}
         for title, plain, wide in (("HELD BY", "ann", "山田"), ("FOR", "new route", "ドキュメント")):
             at = head.index(title)
@@ -121,7 +122,7 @@ def test_letters_are_measured_and_cut_as_terminals_show_them() -> None:
     assert [terminal.cells(text) for text in ("abc", "日本", "e\u0301", "🎉")] == [3, 4, 1, 2]
     assert terminal.cut("日本語", 5) == "日本…"
     assert terminal.cut("abc", 3) == "abc"
-    assert (terminal.cut_front("src/日本.py", 8), terminal.cut_front("abc", 3)) == ("…日本.py", "abc")
+    assert (terminal.cut_path("lib/src/日本.py", 12), terminal.cut_path("abc", 3)) == ("lib…/日本.py", "abc")
     assert terminal.clean("a\tb\u00a0c\x07\u200d") == "a b c\\x07"
 
 

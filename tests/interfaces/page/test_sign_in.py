@@ -10,7 +10,7 @@ import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -59,6 +59,59 @@ def test_open_opens_the_page_of_a_server_that_is_there_already(tmp_path: Path, m
         assert json.loads(opened.stdout)["url"] == server.about["url"]
         url, _, code = said.read_text(encoding="utf-8").strip().partition("/#code=")
         assert redeem(url, code)["session"]
+
+
+@pytest.mark.parametrize("words", [["--open"], []])
+def test_without_a_browser_the_link_that_signs_in_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SSH_CONNECTION", "1 2 3 4")
+    dibs.init(str(tmp_path))
+    with Terminal([sys.executable, "-m", "dibs", "serve", *words], tmp_path) as terminal:
+        until(lambda: "#code=" in terminal.text() and "another link: dibs serve --open" in terminal.text(), "the link")
+        address = next(word for word in terminal.text().split() if "#code=" in word)
+        url, _, code = address.partition("/#code=")
+        assert redeem(url, code)["session"]
+        assert ("no browser could be opened here" in terminal.text()) == bool(words)
+        subprocess.run([sys.executable, "-m", "dibs", "serve", "--stop"], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_a_server_that_a_program_started_prints_no_link(tmp_path: Path) -> None:
+    dibs.init(str(tmp_path))
+    log = tmp_path / "log"
+    with open(log, "wb") as out:
+        command = [sys.executable, "-m", "dibs", "serve", "--detach"]
+        subprocess.run(command, cwd=tmp_path, check=True, stdout=out)
+    subprocess.run([sys.executable, "-m", "dibs", "serve", "--stop"], cwd=tmp_path, check=True, capture_output=True)
+    assert "#code=" not in log.read_text(encoding="utf-8")
+
+
+class Terminal:
+    """A program on a terminal; what it has written."""
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self._end, inner = os.openpty()
+        self._program = subprocess.Popen(command, cwd=folder, stdin=inner, stdout=inner, stderr=inner)
+        os.close(inner)
+        os.set_blocking(self._end, False)
+        self._said = b""
+
+    def text(self) -> str:
+        try:
+            while piece := os.read(self._end, 65_536):
+                self._said += piece
+        except OSError:
+            pass  # nothing more now
+        return self._said.decode()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._program.wait(WAIT_S)
+        os.close(self._end)
 
 
 def a_browser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,8 +21,6 @@ from dibs.operations.messages import mailbox, subscriptions
 from dibs.operations.messages.records import mailbox_key, subscriber_prefix, subscriptions_key
 from dibs.stores.seam import read_event
 from tests.operations.fleet import Fleet
-
-ARCHITECTURE = Path(__file__).resolve().parents[3] / "docs" / "ARCHITECTURE.md"
 
 
 def small(inbox: int) -> Fleet:

@@ -479,6 +479,7 @@ def test_what_the_agents_shell_exports_is_not_run(repo: Repository, server: Serv
     assert server.decided == 1
 
 
+@pytest.mark.slow
 def test_a_text_that_never_ends_is_refused(repo: Repository, server: Server) -> None:
     ours, its = socket.socketpair()
     ours.sendall(edit(repo.folder)[:-20])

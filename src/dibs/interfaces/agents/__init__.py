@@ -1,4 +1,4 @@
-"""The agents' clients: one folder each. `adapter.py` says what a client is; docs/ARCHITECTURE.md how to add one.
+"""The agents' clients: one folder each. `adapter.py` says what a client is; docs/internals/extending.md adds one.
 
 A client's `hook.py` is plain values and functions, and all that its hooks load; its `install.py` is for `dibs init`,
 `dibs doctor` and the launcher. `workspace/known_clients.py`, which `make generate` writes, has what every call must
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from dibs.interfaces.agents.adapter import Client, Dialect, HookAnswer
 
 # The moments of an agent's life that a hook may report.
-BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED = (
-    "boot", "before", "after", "prompt", "stop", "end", "born", "died",
+BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED, NOTE = (
+    "boot", "before", "after", "prompt", "stop", "end", "born", "died", "note",
 )  # fmt: skip
 # The effects of a tool.
 EDIT, PATCH, SHELL, READ, OTHER = "edit", "patch", "shell", "read", "other"

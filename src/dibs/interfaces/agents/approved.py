@@ -9,7 +9,7 @@ from __future__ import annotations
 
 APPROVED = frozenset((
     "ack", "agents", "alerts", "alerts ack", "ask", "boot", "claim", "confirm", "diff", "emit", "explain", "help",
-    "inbox", "landings", "landings cancel", "leave", "log", "radar", "release", "renew", "restore", "rules",
+    "inbox", "land --cancel", "land --status", "leave", "log", "radar", "release", "renew", "restore", "rules",
     "run error", "run handled", "run join", "run list", "run phase", "run progress", "run show", "run warn", "scratch",
     "send", "state delete", "state get", "state list", "state set", "stats", "status", "subscribe", "subscriptions",
     "sync-check", "task add", "task assign", "task bid", "task cancel", "task claim", "task fail", "task inputs",
@@ -22,7 +22,7 @@ RUNS, WRITES, RIGHTS, ALL, PERSON = (
     "changes what all agents work with", "is for a person at a terminal, or for clients",
 )  # fmt: skip
 ASKED = {  # each with the reason
-    "check": WRITES, "check settle": RIGHTS, "completion": PERSON, "demo": RUNS, "deploy": RUNS, "doctor": RUNS,
+    "check": WRITES, "completion": PERSON, "demo": RUNS, "deploy": RUNS, "doctor": RUNS,
     "git-hook": PERSON, "handover": RIGHTS, "hook": PERSON, "import": ALL, "init": ALL,
     "kill": RIGHTS, "land": RUNS, "lead": RUNS,
     "map": WRITES, "mcp": PERSON, "prune": ALL, "revive": RIGHTS, "run end": RUNS, "run gates": RUNS,

@@ -24,7 +24,7 @@ class Command:
     """
 
     __slots__ = (
-        "examples", "fields", "group", "help", "hidden", "json", "name", "notes", "operation", "raw", "refusals",
+        "examples", "fields", "group", "help", "hidden", "json", "name", "notes", "old", "operation", "raw", "refusals",
         "rest", "run", "short",
     )  # fmt: skip
 
@@ -44,11 +44,12 @@ class Command:
         rest: str = "",
         raw: bool = False,
         hidden: bool = False,
+        old: dict[str, str] | None = None,
     ) -> None:
         self.name = name
         self.help = help
         self.run = run
-        self.group = group  # a key of help.GROUPS
+        self.group = group  # what audiences.py lists it under
         self.fields = fields
         self.examples = examples  # (command line, what it does)
         self.notes = notes  # paragraphs of the help text
@@ -58,14 +59,21 @@ class Command:
         self.rest = rest  # what follows `--`, as a usage line writes it; "" where nothing may follow
         self.raw = raw
         self.hidden = hidden  # not listed: for scripts of dibs' own
+        self.old = old or {}  # options of earlier versions that still work: field → the new command line
         self.operation: Operation | None = None
+
+    @property
+    def shown(self) -> tuple[Field, ...]:
+        """The fields that help and completion know: neither those that doors set nor those of earlier versions."""
+        return tuple([field for field in self.fields if not field.internal and field.name not in self.old])
 
 
 def names() -> list[str]:
-    """The names of all commands that help lists."""
+    """The names of all commands that help knows; not the old spellings, which only still work."""
+    from dibs.interfaces.cli.dispatch import OLD
     from dibs.interfaces.cli.index import COMMANDS, HIDDEN
 
-    return sorted({*operations.FILES, *COMMANDS} - HIDDEN)
+    return sorted({*operations.FILES, *COMMANDS} - HIDDEN - OLD.keys())
 
 
 def find(name: str) -> Command:
@@ -96,6 +104,7 @@ def of_operation(operation: Operation, own: Command | None = None) -> Command:
         notes=own.notes if own else (),
         refusals=tuple([error.code for error in operation.errors]),
         short=own.short if own else None,
+        old=own.old if own else None,
     )
     made.operation = operation
     return made

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dibs.errors import DibsError
 from dibs.interfaces.cli import parse
+from dibs.interfaces.cli.audiences import is_plumbing
 from dibs.interfaces.cli.command import Command, family_of, find, names
 
 TYPE_CHECKING = False
@@ -64,11 +65,13 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
 
 def _commands(before: list[str], current: str) -> Found:
     if before:
-        return [(name.partition(" ")[2], find(name).help) for name in family_of(before[0])]
+        return [(name.partition(" ")[2], find(name).help) for name in family_of(before[0]) if not is_plumbing(name)]
     if current.startswith("-"):
         return [*_switches(), ("--version", "")]
     first: dict[str, str] = {}
     for name in names():
+        if is_plumbing(name) and not current:
+            continue  # known to who types its beginning
         word, _, second = name.partition(" ")
         first.setdefault(word, "" if second else find(name).help if word.startswith(current) else "")
     return list(first.items())
@@ -79,7 +82,7 @@ def _switches() -> Found:
 
 
 def _of_command(command: Command, rest: list[str], current: str, common: dict[str, str]) -> Found:
-    options = {f"--{f.name.replace('_', '-')}": f for f in command.fields if not f.positional and not f.internal}
+    options = {f"--{f.name.replace('_', '-')}": f for f in command.shown if not f.positional}
     for letter, name in command.short.items():
         options[f"-{letter}"] = next(f for f in command.fields if f.name == name)
     last = rest[-1] if rest else ""
@@ -92,8 +95,10 @@ def _of_command(command: Command, rest: list[str], current: str, common: dict[st
     if current.startswith("-"):
         return [(name, field.help) for name, field in options.items()] + _switches()
     if command.name == "help":
-        return _commands(rest, current)
-    positional = [field for field in command.fields if field.positional and not field.internal]
+        from dibs.interfaces.cli.manual import topics
+
+        return _commands(rest, current) + ([] if rest else topics.completions())
+    positional = [field for field in command.shown if field.positional]
     place = min(_loose(rest, options), max(0, len(positional) - 1))
     taken = _loose(rest, options) > place and positional[place:] and positional[place].kind != "resources"
     return _values(command, positional[place], common) if positional and not taken else []

@@ -28,6 +28,9 @@ else:
 # load the index.
 OWN = f"{__file__.rpartition('/')[0]}/commands/"
 
+# Spellings of earlier versions and what they are now. They work for one more version, say so, and are listed nowhere.
+OLD = {"check settle": "check --settle", "landings": "land --status", "landings cancel": "land --cancel"}
+
 # Kept until the process ends: closing the last connection would fold the WAL and sync twice more, for no use.
 _open_sessions: list[Session] = []
 
@@ -84,8 +87,18 @@ def _own(name: str, rest: list[str]) -> int:
         if rest[:1] in (["-h"], ["--help"]):
             return _help(name)
         return found.run(rest)
-    words = parse.parse(name, found.fields, rest, rest=found.rest, short=found.short)
-    return _help(name, as_json=words.json) if words.help else found.run(words)
+    words = parse.parse(name, found.fields, rest, rest=found.rest, short=found.short, old=found.old)
+    if words.help:
+        return _help(name, as_json=words.json)
+    for field, line in found.old.items():
+        if field in words.fields:
+            _renamed(f"{name} --{field}", line)
+    return found.run(words)
+
+
+def _renamed(old: str, line: str) -> None:
+    """Say the new spelling, on stderr: an answer stays as it was."""
+    sys.stderr.write(f"dibs: `dibs {old}` is now `dibs {line}`; the old spelling goes with the next version\n")
 
 
 def _help(name: str, *, as_json: bool = False) -> int:
@@ -108,7 +121,9 @@ def read(
 def _operation(operation: Operation, arguments: list[str]) -> int:
     words = parse.parse(operation.name, operation.fields, arguments)
     if words.help:
-        return _help(operation.name, as_json=words.json)
+        return _help(OLD.get(operation.name, operation.name).partition(" --")[0], as_json=words.json)
+    if operation.name in OLD:
+        _renamed(operation.name, OLD[operation.name])
     session, call, values = read(operation, words)
     if operation.withdraws:
         return _withdrawing(operation, session, call, values, words)

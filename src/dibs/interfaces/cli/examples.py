@@ -65,10 +65,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("dibs land feature --priority 5 --wait 10m", "another branch, before the others"),
         ("dibs land --status", "the queue, and what was decided lately"),
         ("dibs land --all", "land all queued branches, then exit"),
-        ("dibs land feature --cancel", "take it out of the queue"),
+        ("dibs land --cancel feature", "take it out of the queue"),
     ),
-    "landings": (("dibs landings --queue", "what is queued to land"),),
-    "landings cancel": (("dibs landings cancel feature", "take a branch out of the queue"),),
     "radar": (
         ("dibs radar", "which worktrees would conflict now"),
         ("dibs radar --watch", "look every 5 seconds, until Ctrl-C"),
@@ -134,10 +132,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "run show": (("dibs run show", "the active run, with its agents"),),
     "run purge": (("dibs run purge r1", "delete an ended run with its tasks"),),
     "alerts": (("dibs alerts", "what needs attention"), ("dibs alerts --state all --kind dead", "also cleared ones")),
-    "check settle": (
-        ("dibs check settle 41 --why 'agreed with ann'", "event 41 is accepted; `dibs check` shows why"),
-        ("dibs check settle alerting:no-sink --undo", "it counts again"),
-    ),
     "alerts ack": (
         ("dibs alerts ack a1b2 --why 'restarting it'", "acknowledge one"),
         ("dibs alerts ack all", "acknowledge all open ones"),

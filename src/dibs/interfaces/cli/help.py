@@ -6,6 +6,7 @@ import sys
 
 from dibs.errors import YES
 from dibs.interfaces.cli import parse, terminal
+from dibs.interfaces.cli.audiences import EVERYDAY, HEADINGS, PLUMBING, TITLES, heading_of
 from dibs.interfaces.cli.command import Command, family_of, find, names
 from dibs.operations.core import declare
 
@@ -13,41 +14,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.core.declare import Field
 
-# The groups that commands and operations declare, in the order of the help, with their titles.
-GROUPS = {
-    "setup": "Set up",
-    "claims": "Claims",
-    "agents": "Agents",
-    "messages": "Messages",
-    "tasks": "Tasks",
-    "runs": "Runs: one job of the whole fleet",
-    "state": "Shared documents",
-    "votes": "Votes",
-    "worktrees": "Worktrees: coming conflicts, landing on main",
-    "guards": "Guards",
-    "record": "The log and its upkeep",
-    "server": "A server for the workspace",
-    "about": "About dibs",
-}
 FAMILIES = {
     "task": "tasks",
     "run": "runs",
     "state": "state",
     "vote": "votes",
-    "store": "record",
+    "store": "plumbing",
     "token": "server",
-}  # word → group
-EVERYDAY = (
-    ("dibs status", "who holds what, and who waits (--watch keeps it on the screen)"),
-    ("dibs claim PATH…", "claim files before you change them"),
-    ("dibs release PATH…", "give them back"),
-    ("dibs ask PATH TEXT", "ask the holder to release it"),
-    ("dibs agents", "which agents are there"),
-    ("dibs task list", "the work to do (task add, task next, task done)"),
-    ("dibs log [PATH]", "what happened, and who did it"),
-    ("dibs doctor", "prove that the guards work"),
-)
-MORE = "`dibs help COMMAND` explains one, `dibs help --all` lists all of them."
+}  # word → heading
+MORE = "`dibs help COMMAND` explains one, `dibs help --all` lists all of them, `dibs help topics` the guides."
+HIDDEN = "`dibs help --plumbing` lists what hooks, servers and scripts run."
 WHAT = "dibs keeps coding agents that share a repository from overwriting each other's work."
 COMMON = (
     *[(f"--{field.name.replace('_', '-')} {field.metavar}", field.help) for field in declare.COMMON],
@@ -57,6 +33,30 @@ COMMON = (
 )
 EXITS = "Exit codes: 0 yes · 1 no, the reason is printed · 2 could not decide · 64 usage error · 130, 143 interrupted"
 OK = "With --json, `ok` is true exactly when the exit code is 0; an `error` object says why something was not done."
+ANSWERS = (
+    "Where there is no `error`, the answer itself says what is wrong: `lost` of `boot`, `failed` of `run gates`, "
+    "`check` and `doctor`, `findings` of `verify`, `notes` of `undo`."
+)
+TOPICS = {  # what all commands have in common: `dibs help WORD`
+    "options": (OK,),
+    "json": (
+        (
+            '--json prints exactly one JSON object on stdout, also for refusals and errors: {"ok": false, "error": '
+            '{"code": "held", "message": …}}. Notes go to stderr.'
+        ),
+        OK,
+        ANSWERS,
+        "Times are ISO 8601 in UTC. A listing takes --limit N --after CURSOR and answers `more` and `cursor`.",
+    ),
+    "exit-codes": (
+        EXITS.removeprefix("Exit codes: "),
+        "A hook that cannot decide refuses. `dibs help json` says what `ok` and `error` are.",
+    ),
+}
+COMMON_LINE = (
+    "Every command takes --as, --workspace, --request-id, --timeout, --color and --json: `dibs help options`, "
+    "`dibs help json`, `dibs help exit-codes`."
+)
 MAX_COLUMNS = 100  # columns: longer lines are hard to read
 MAX_LEFT_COLUMNS = 34  # columns of the left side of a list, at most
 
@@ -70,28 +70,34 @@ def everyday() -> list[str | terminal.Table]:
     ]
 
 
-def overview(*, every: bool, as_json: bool = False) -> int:
-    """`dibs help`: the everyday commands, or all of them by group."""
+def overview(*, every: bool = False, plumbing: bool = False, as_json: bool = False) -> int:
+    """`dibs help`: what people need; all of it by whom it is for; or what hooks and scripts run."""
     if as_json:
         return _print_json(commands=[_described(name) for members in grouped().values() for name in members])
     width = _width()
     lines: list[str | terminal.Table] = [*wrapped(WHAT, width), "", bold("usage: dibs COMMAND …"), ""]
-    if not every:
+    if not every and not plumbing:
         terminal.write([*lines, *everyday()])
         return YES
-    for group, members in grouped().items():
-        lines += [bold(f"{GROUPS[group]}:"), *_pairs([_summary(name) for name in members], width), ""]
-    lines += [bold("Common options, before or after the command:"), *_pairs(COMMON, width), ""]
-    lines += [*wrapped(EXITS, width), *wrapped(OK, width), "`dibs help COMMAND` explains one."]
+    last = ""
+    for heading, members in grouped().items():
+        whom, title = HEADINGS[heading]
+        if (whom == PLUMBING) is not plumbing:
+            continue
+        if whom not in {last, PLUMBING}:
+            lines += [*map(bold, wrapped(TITLES[whom], width)), ""]
+        last = whom
+        lines += [*map(bold, wrapped(f"{title}:", width)), *_pairs([_summary(name) for name in members], width), ""]
+    lines += ["`dibs help COMMAND` explains one.", *([] if plumbing else wrapped(HIDDEN, width)), *topic_lines(width)]
     terminal.write(lines)
     return YES
 
 
 def grouped() -> dict[str, list[str]]:
-    """The names of all commands, by group."""
-    found: dict[str, list[str]] = {group: [] for group in GROUPS}
+    """The names of all commands, by heading."""
+    found: dict[str, list[str]] = {heading: [] for heading in HEADINGS}
     for name in names():
-        found[find(name).group].append(name)
+        found[heading_of(name, find(name).group)].append(name)
     return found
 
 
@@ -101,8 +107,9 @@ def _summary(name: str) -> tuple[str, str]:
 
 def _described(name: str) -> dict[str, str]:
     command = find(name)
-    usage = parse.usage(command.name, command.fields, command.rest)
-    return {"command": name, "group": command.group, "help": command.help, "usage": usage}
+    usage = parse.usage(command.name, command.shown, command.rest)
+    whom = HEADINGS[heading_of(name, command.group)][0]
+    return {"command": name, "group": command.group, "for": whom, "help": command.help, "usage": usage}
 
 
 def _print_json(**found: object) -> int:
@@ -118,13 +125,14 @@ def show(name: str, *, as_json: bool = False) -> int:
         command = find(name)
         options = [
             {"option": written, "help": text, "required": field.required}
-            for field in command.fields
-            if not field.internal
+            for field in command.shown
             for written, text in [_option(field, command)]
         ]
         examples = [{"line": line, "help": text} for line, text in command.examples]
         return _print_json(**_described(name), options=options, examples=examples, refusals=list(command.refusals))
-    terminal.write(page(find(name), _width()))
+    from dibs.interfaces.cli.manual.topics import pointer
+
+    terminal.write([*page(find(name), _width()), *pointer(name)])
     return YES
 
 
@@ -133,9 +141,9 @@ def show_family(word: str, *, as_json: bool = False) -> int:
     if as_json:
         return _print_json(commands=[_described(name) for name in family_of(word)])
     width = _width()
-    lines = [bold(f"{GROUPS[FAMILIES[word]]}."), ""]
+    lines = [bold(f"{HEADINGS[FAMILIES[word]][1]}."), ""]
     lines += _pairs([(f"dibs {name}", find(name).help) for name in family_of(word)], width)
-    terminal.write([*lines, "", f"`dibs help {word} COMMAND` explains one.", *wrapped(EXITS, width)])
+    terminal.write([*lines, "", f"`dibs help {word} COMMAND` explains one."])
     return YES
 
 
@@ -144,12 +152,11 @@ def page(command: Command, width: int) -> list[str | terminal.Table]:
     lines: list[str | terminal.Table] = [*wrapped(command.help, width), ""]
     if command.examples:
         lines += [bold("Examples:"), *_examples(command.examples, width), ""]
-    usage = wrapped(f"usage: {parse.usage(command.name, command.fields, command.rest)}", width, "       ")
+    usage = wrapped(f"usage: {parse.usage(command.name, command.shown, command.rest)}", width, "       ")
     lines += [*map(bold, usage), ""]
-    rows = [_option(field, command) for field in command.fields if not field.internal]
+    rows = [_option(field, command) for field in command.shown]
     if rows:
         lines += [*_pairs(rows, width), ""]
-    lines += [*map(bold, common_lines(width)[:1]), *common_lines(width)[1:], ""]
     for note in command.notes:
         lines += [*wrapped(note, width), ""]
     keys = _keys(command)
@@ -157,7 +164,7 @@ def page(command: Command, width: int) -> list[str | terminal.Table]:
         lines += wrapped(f"JSON fields: ok{'' if keys.startswith(';') else ', '}{keys}", width, "  ")
     if command.refusals:
         lines += wrapped(f"Refusals: {', '.join(command.refusals)}", width, "  ")
-    return [*lines, *exit_lines(width)]
+    return [*lines, *topic_lines(width)]
 
 
 def _keys(command: Command) -> str:
@@ -169,14 +176,23 @@ def _keys(command: Command) -> str:
     return KEYS[command.operation.answer]
 
 
-def common_lines(width: int) -> list[str]:
-    """The options that every command takes."""
-    return ["Common options:", *_pairs(COMMON, width)]
+def topic_lines(width: int) -> list[str]:
+    """Where to read what all commands have in common."""
+    return wrapped(COMMON_LINE, width, "  ")
 
 
-def exit_lines(width: int) -> list[str]:
-    """What the exit codes mean."""
-    return wrapped(EXITS, width, "  ")
+def show_topic(word: str, *, as_json: bool = False) -> int:
+    """What all commands have in common: `options`, `json`, `exit-codes`."""
+    width = _width()
+    if as_json:
+        return _print_json(topic=word, text=" ".join(TOPICS[word]))
+    lines: list[str | terminal.Table] = []
+    if word == "options":
+        lines += [bold("Options of every command, before or after its name:"), *_pairs(COMMON, width), ""]
+    for paragraph in TOPICS[word]:
+        lines += [*(line for part in paragraph.split(" · ") for line in wrapped(part, width)), ""]
+    terminal.write(lines[:-1])
+    return YES
 
 
 def bold(text: str) -> terminal.Line:

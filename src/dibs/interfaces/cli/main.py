@@ -25,6 +25,10 @@ def entry() -> NoReturn:
     if sys.stdout is None or sys.stderr is None:
         _open_closed()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
+    if (sys.stdout.isatty() or sys.stderr.isatty()) and "--json" not in sys.argv:
+        from dibs.interfaces.cli import wrap
+
+        wrap.install()
     code = YES
     try:
         code = main(sys.argv[1:])

@@ -12,7 +12,7 @@ from dibs.operations.core import declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from dibs.operations.core.declare import Field
@@ -44,15 +44,18 @@ def parse(
     *,
     rest: str = "",
     short: dict[str, str] | None = None,
+    old: Mapping[str, str] | None = None,
 ) -> Words:
     """Sort the arguments into fields. An error says what is wrong, and how the command is used.
 
-    `rest` is what follows `--`, for a command that runs another one; `short` maps letters to fields.
+    `rest` is what follows `--`, for a command that runs another one; `short` maps letters to fields; `old` are fields
+    that usage does not name.
     """
     words = Words()
     if short:
         arguments = _lengthen(arguments, fields, short)
     options = {field.name.replace("_", "-"): field for field in fields if not field.internal}
+    fields = tuple([field for field in fields if field.name not in old]) if old else fields
     loose: list[str] = []
     left = iter(arguments)
     for word in left:
@@ -199,7 +202,7 @@ def _number(word: str) -> bool:
 
 
 def _near(name: str, known: list[str]) -> str:
-    from difflib import get_close_matches
+    from dibs.interfaces.cli.suggest import closest
 
-    close = get_close_matches(name, known, 1)
-    return f"; did you mean --{close[0]}?" if close else ""
+    near = closest(name, known)
+    return f"; did you mean --{near}?" if near else ""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.table import Table as RichTable
 
+LEAST_FOLDER = 4  # columns below which a folder is not worth showing
 GAP = 2  # columns between two columns of a table
 READABLE, SHORT = 12, 6  # columns that a free text keeps, and that any other cell keeps, on a narrow terminal
 UNLIMITED = 10_000  # columns of a pipe: nothing is cut there
@@ -29,9 +30,23 @@ _STYLES = {
     "SEEN": "dim", "STARTED": "dim", "WRITTEN": "dim", "AGE": "dim", "EVENT": "dim", "COMMAND": "cyan",
 }  # fmt: skip
 _ELASTIC = frozenset(
-    {"FILE", "FOR", "TITLE", "AFTER", "WHY", "TASKS", "OPERATION", "TALLY", "ON", "WHAT", "WAITING", "TYPE, CAN"}
+    {
+        "FILE",
+        "RESOURCE",
+        "FOR",
+        "TITLE",
+        "AFTER",
+        "WHY",
+        "TASKS",
+        "OPERATION",
+        "TALLY",
+        "ON",
+        "WHAT",
+        "WAITING",
+        "TYPE, CAN",
+    }
 )
-_PATHS = frozenset({"FILE", "RESOURCE"})  # a single one is cut at its front
+_PATHS = frozenset({"FILE", "RESOURCE"})  # cut in the middle
 _STATES = {
     "alive": "green", "complete": "green", "ok": "green", "current": "green", "executing": "cyan", "active": "cyan",
     "gone": "red", "killed": "red", "failed": "red", "quarantined": "red", "old": "yellow", "silent": "yellow",
@@ -192,9 +207,16 @@ def cut(text: str, columns: int) -> str:
     return "".join(kept) + "…"
 
 
-def cut_front(text: str, columns: int) -> str:
-    """A path that takes no more columns: its beginning is left out, since its end tells which file it is."""
-    return cut(text[::-1], columns)[::-1]
+def cut_path(path: str, columns: int) -> str:
+    """A path that gives way in the middle: its folder shrinks, the name of the file stays."""
+    if cells(path) <= columns:
+        return path
+    place = path.rfind("/", 0, len(path.rstrip("/"))) + 1
+    name = path[place:]
+    room = columns - cells(name)
+    if place and room >= LEAST_FOLDER:
+        return f"{cut(path[:place], room - 1)}/{name}"
+    return cut(name, columns)
 
 
 def _rich(table: Table) -> list[str]:
@@ -250,7 +272,7 @@ def _widths(table: Table) -> list[int]:
 
 
 def _shortened(title: str, cell: str, columns: int) -> str:
-    return cut_front(cell, columns) if title in _PATHS and ", " not in cell else cell
+    return cut_path(cell, columns) if title in _PATHS else cell
 
 
 def _state_style(title: str, cell: str) -> str:

@@ -6,6 +6,7 @@ import os
 
 from dibs.errors import Invalid
 from dibs.interfaces import agents
+from dibs.operations.core.declare import near
 from dibs.workspace.known_clients import NAMES
 
 TYPE_CHECKING = False
@@ -39,7 +40,8 @@ def named(text: str) -> list[str]:
     wrong = [word for word in words if _plain(word) not in meant]
     if wrong or not words:
         known = ", ".join(NAMES)
-        raise Invalid(f"clients: {known}, all or none, not {', '.join(wrong) or 'nothing'}", field="clients")
+        hint = near(wrong[0], NAMES) if wrong else ""
+        raise Invalid(f"clients: {known}, all or none, not {', '.join(wrong) or 'nothing'}{hint}", field="clients")
     chosen = {meant[_plain(word)] for word in words}
     return [client for client in NAMES if client in chosen]
 

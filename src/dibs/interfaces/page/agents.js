@@ -1,7 +1,8 @@
 // Who is doing what: the agents of the overview, those that need somebody first.
 import { html, useRef } from "./lib.js";
 import { nameOf, now } from "./store.js";
-import { Down, Icon, Path, Progress, Rows, STATES, StateWord, Up } from "./parts.js";
+import { doing } from "./model.js";
+import { Down, Icon, Path, Progress, Rows, STATES, StateWord, Up, wide } from "./parts.js";
 import { choose, ui } from "./route.js";
 import { baseName, bytes, dur, time } from "./words.js";
 
@@ -24,7 +25,7 @@ function Situation({ a, m, task, held }) {
   const blocked = m.blocks.get(a.agent) || [];
   if (blocked.length) return html`<${HoldsUp} blocked=${blocked} held=${held} />`;
   const reason = held[0]?.reason;
-  const known = reason === task?.title || reason === task?.id;
+  const known = !task || reason === task.title || reason === task.id;
   return html`<span class="el">${task?.note || a.killed || (!known && reason) || ""}</span>`;
 }
 
@@ -41,8 +42,10 @@ function HoldsUp({ blocked, held }) {
   `;
 }
 
-function TaskCell({ task }) {
-  if (!task) return html`<span class="c3">no task</span>`;
+/** The task; else what the agent says that it does: the words of its prompt, or of its first claim. */
+function TaskCell({ a, task, m }) {
+  const about = doing(a, m);
+  if (!task) return html`<span class=${about ? "el" : "c3"} title=${about}>${about || "no task"}</span>`;
   return html`
     <span class="el">${task.title || task.id}</span>
     ${task.progress !== undefined && html`
@@ -67,22 +70,24 @@ function HeldCell({ held }) {
         : html`<span class="c3">nothing held</span>`}
     </div>
     ${next && html`
-      <div class="l2 c3"><span class="el">next ends <${Down} until=${next.expires_at} fine=${true} /></span></div>
+      <div class="l2 c3"><span class="el">next ends <${Down} until=${next.expires_at} /></span></div>
     `}
   `;
 }
 
+const typeOf = (a) => a.client || (a.kind === "person" ? "person" : a.type);
+
 function AgentCell({ a, m }) {
-  const [icon, tone] = STATES[a.shown];
+  const [icon, tone] = STATES[a.shown] || STATES.idle;
   const calm = a.shown === "working" || a.shown === "idle";
   return html`
     <div class="l1">
       <${Icon} name=${icon} tone=${tone} />
-      <span class="nm el">${a.name}</span>
-      <span class="c3 el">${a.client || (a.kind === "person" ? "person" : a.type)}</span>
+      <span class="nm el" title=${a.name}>${a.name}</span>
     </div>
     <div class="l2">
-      <span class=${`el ${calm ? "c3" : tone}`}><${StateWord} agent=${a} wait=${m.waitOf.get(a.agent)} /></span>
+      <span class=${`nw ${calm ? "c3" : tone}`}><${StateWord} agent=${a} wait=${m.waitOf.get(a.agent)} /></span>
+      ${typeOf(a) && html`<span class="c3 el ty">${typeOf(a)}</span>`}
     </div>
   `;
 }
@@ -102,12 +107,12 @@ function AgentRow({ a, m }) {
     >
       <div role="gridcell"><${AgentCell} a=${a} m=${m} /></div>
       <div role="gridcell">
-        <div class="l1"><${TaskCell} task=${task} /></div>
+        <div class="l1"><${TaskCell} a=${a} task=${task} m=${m} /></div>
         <div class="l2"><${Situation} a=${a} m=${m} task=${task} held=${held} /></div>
       </div>
       <div class="fl" role="gridcell"><${HeldCell} held=${held} /></div>
       <div class="num since" role="gridcell">
-        <span><${Up} at=${task?.started_at || a.since} fine=${false} /></span>
+        <span><${Up} at=${task?.started_at || a.since} /></span>
         ${a.cpu !== undefined && html`<span class="u2">${Math.round(a.cpu)}% ${bytes(a.memory)}</span>`}
       </div>
       <div class="num use" role="gridcell">
@@ -132,6 +137,12 @@ function useOrder(list) {
   return [...stay.map((id) => by.get(id)), ...fresh];
 }
 
+/** The longer one of the two lines of an agent's cell, by its letters; the second is a little smaller. */
+const firstLines = (a) => {
+  const second = `${a.shown} 59m · ${typeOf(a) || ""}`;
+  return second.length * 0.86 - 3 > a.name.length ? second.slice(0, second.length * 0.86 - 3) : a.name;
+};
+
 export function Agents({ m }) {
   const sorted = ui.sort === "name" ? [...m.agents].sort((a, b) => (a.name < b.name ? -1 : 1)) : m.need;
   const order = useOrder(sorted);
@@ -140,6 +151,7 @@ export function Agents({ m }) {
     <section
       class="panel agents"
       aria-label="Agents"
+      style=${{ "--nm": wide(m.agents.map(firstLines), 9, 20) }}
       onMouseEnter=${() => {
         ui.hover = true;
       }}
@@ -166,7 +178,7 @@ export function Agents({ m }) {
         head=${items.length > 0 && html`
           <div class="ag hd" role="row">
             <span role="columnheader">Agent</span>
-            <span role="columnheader">Task</span>
+            <span role="columnheader">Doing</span>
             <span role="columnheader">Holds</span>
             <span role="columnheader" class="num since">For</span>
             <span role="columnheader" class="num use">Use</span>

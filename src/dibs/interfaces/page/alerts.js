@@ -1,14 +1,21 @@
-// Open alerts, above each view: what needs somebody, its evidence, and what can be done about it.
+// Open alerts, above each view: what needs somebody, its evidence, and what can be done about it. Those of one kind are
+// one row until it is opened.
 import { html } from "./lib.js";
-import { S, may, nameOf, why } from "./store.js";
-import { model } from "./model.js";
-import { Agent, Button, Icon, Up } from "./parts.js";
+import { S, changed, nameOf } from "./store.js";
+import { group, model } from "./model.js";
+import { Agent, Button, Command, Icon, Said, Up } from "./parts.js";
+import { Menu } from "./menu.js";
+import { remedies } from "./remedies.js";
+import { count, words } from "./words.js";
 
 // kind → what people call it, and its shape
 export const ALERTS = {
   violation: ["Violation", "viol"],
   deadlock: ["Deadlock", "cycle"],
+  asks: ["Waits for you", "msg"],
   silent: ["Silent", "silent"],
+  stalled: ["Stalled", "silent"],
+  person: ["Waits for you", "msg"],
   dead: ["Dead", "dead"],
   hold: ["Long hold", "held"],
   wait: ["Long wait", "wait"],
@@ -22,33 +29,15 @@ export const ALERTS = {
   store: ["Store", "viol"],
   rules: ["Old rules", "msg"],
 };
-
-/** The buttons of an alert: what its remedy is about. */
-function remedies(a) {
-  const out = [];
-  if (a.kind === "violation") {
-    out.push(["Restore…", `restore:${(a.resources || [])[0] || a.subject}`, "", "restore"]);
-  }
-  if (a.kind === "deadlock") out.push(["Resolve…", "go:graph", "pri", ""]);
-  if (a.agent && ["silent", "dead", "hold"].includes(a.kind) && S.agents.has(a.agent)) {
-    if (a.kind === "silent" || a.kind === "dead") {
-      out.push([`Kill ${nameOf(a.agent)}…`, `kill:${a.agent}`, "dng", "kill"]);
-    } else {
-      out.push(["Release…", `release:${(a.resources || [])[0] || a.subject}`, "dng", "release"]);
-    }
-  }
-  if (a.kind === "poison") out.push(["Requeue…", `requeue:${a.subject}`, "", "task move"]);
-  if (a.agent && S.agents.has(a.agent)) {
-    out.push([`Message ${nameOf(a.agent)}`, `msg:${a.agent}`, "", "send"]);
-  }
-  return out.slice(0, 2);
-}
+export const wordOf = (a) => ALERTS[a.kind]?.[0] || a.kind;
 
 /** What an alert says, without the words that its row has already. */
 function Text({ a }) {
   const named = !a.agent || !S.agents.has(a.agent) || a.text.includes(nameOf(a.agent));
   const text = a.text.startsWith(`${a.kind} `) ? a.text.slice(a.kind.length + 1) : a.text;
-  return html`<span title=${a.text}>${named ? "" : html`<${Agent} id=${a.agent} />: `}${text}</span>`;
+  return html`
+    <span title=${a.text}>${named ? "" : html`<${Agent} id=${a.agent} />: `}<${Said} text=${text} /></span>
+  `;
 }
 
 const Evidence = ({ events }) => html`
@@ -57,43 +46,73 @@ const Evidence = ({ events }) => html`
   </span>
 `;
 
-function Acknowledge({ a, act }) {
-  const title = why("alerts ack") || "Acknowledge: seen, stays in the log, clears by itself when its cause is gone";
+/** One button, the rest in a menu. */
+function Actions({ a, act }) {
+  const [first, ...rest] = remedies(a);
   return html`
-    <button class="btn q" disabled=${!may("alerts ack")} title=${title} onClick=${() => act(`ack:${a.ids}`)}>
-      Ack
-    </button>
+    ${first && html`<${Button} act=${act} action=${first.action} op=${first.op} cls="first">${first.text}<//>`}
+    <${Menu} label=${`More about ${wordOf(a)}`} actions=${rest} act=${act} />
   `;
 }
 
 /** One alert; `hidden` is the number of those that are not shown where only one is. */
-function Alert({ a, hidden, act }) {
-  const [word, icon] = ALERTS[a.kind] || [a.kind, "viol"];
+function Alert({ a, hidden = null, act, inside = false }) {
+  const icon = ALERTS[a.kind]?.[1] || "viol";
   const events = (a.evidence || []).slice(0, 2);
-  const remedy = ([text, action, cls, op]) => html`
-    <${Button} key=${action} act=${act} action=${action} op=${op} cls=${cls}>${text}<//>
-  `;
   return html`
-    <div class=${`al sev-${a.severity === "error" ? "bad" : "wait"}`} data-alert=${a.id}>
+    <div class=${`al sev-${a.severity === "error" ? "bad" : "wait"} ${inside ? "in" : ""}`} data-alert=${a.id}>
       <${Icon} name=${icon} />
       <span class="kind">
-        <button class="lnk" data-open=${`alert:${a.id}`}>${word}</button>
+        <button class="lnk" data-open=${`alert:${a.id}`}>${wordOf(a)}</button>
         ${a.ids.length > 1 ? ` ×${a.ids.length}` : ""}
       </span>
       <span class="what">
         <${Text} a=${a} />
-        <code class="rem" title=${`To do: ${a.remedy}`}>${a.remedy}</code>
+        ${a.remedy && html`<span class="rem"><${Command} text=${a.remedy} act=${act} label="Copy command" /></span>`}
       </span>
       <span class="meta">
         ${events.length > 0 && html`<${Evidence} events=${events} />`}
-        <${Up} at=${a.since} fine=${false} /> ago
+        <${Up} at=${a.since} /> ago
       </span>
       <span class="act mut-act">
         ${hidden === null
-          ? html`${remedies(a).map(remedy)}<${Acknowledge} a=${a} act=${act} />`
+          ? html`<${Actions} a=${a} act=${act} />`
           : html`<button class="btn" onClick=${() => act("alerts")}>${hidden > 0 ? `${hidden} more` : "Show"}</button>`}
       </span>
     </div>
+  `;
+}
+
+const opened = new Set(); // kinds whose alerts are shown one by one
+
+function toggle(kind) {
+  if (!opened.delete(kind)) opened.add(kind);
+  changed(false);
+}
+
+const idsOf = (alerts) => alerts.flatMap((a) => a.ids);
+
+/** Several alerts of one kind: how many, about whom, and all of them at once. */
+function Group({ kind, alerts, act }) {
+  const [first] = alerts;
+  const isOpen = opened.has(kind);
+  const about = [...new Set(alerts.map((a) => (a.agent ? nameOf(a.agent) : (a.resources || [])[0] || a.subject)))];
+  const icon = ALERTS[kind]?.[1] || "viol";
+  const bad = alerts.some((a) => a.severity === "error");
+  return html`
+    <div class=${`al grp sev-${bad ? "bad" : "wait"}`} data-kind=${kind}>
+      <${Icon} name=${icon} />
+      <span class="kind">${wordOf(first)} <b class="cnt">${count(idsOf(alerts).length, "alert")}</b></span>
+      <span class="what"><span title=${about.join(", ")}>${words(about)}</span></span>
+      <span class="meta">newest <${Up} at=${first.since} /> ago</span>
+      <span class="act mut-act">
+        <button class="btn first" aria-expanded=${isOpen} onClick=${() => toggle(kind)}>
+          ${isOpen ? "Hide" : "Show"} ${alerts.length}
+        </button>
+        <${Button} act=${act} action=${`ack:${idsOf(alerts)}`} op="alerts ack" cls="q">Dismiss all<//>
+      </span>
+    </div>
+    ${isOpen && alerts.map((a) => html`<${Alert} key=${a.id} a=${a} act=${act} inside=${true} />`)}
   `;
 }
 
@@ -101,7 +120,7 @@ const Warning = ({ text }) => html`
   <div class="al sev-bad">
     <${Icon} name="viol" />
     <span class="kind">Warning</span>
-    <span class="what"><span>${text}</span></span>
+    <span class="what"><span><${Said} text=${text} /></span></span>
     <span class="meta"></span>
     <span class="act"></span>
   </div>
@@ -110,11 +129,16 @@ const Warning = ({ text }) => html`
 export function Alerts({ ui, act }) {
   const all = model().open;
   const one = ui.view !== "overview" && !ui.allAlerts;
-  const hidden = one ? all.length - 1 : null;
+  const rows = one
+    ? all.slice(0, 1).map((a) => html`<${Alert} key=${a.id} a=${a} hidden=${all.length - 1} act=${act} />`)
+    : [...group(all, (a) => a.kind)].map(([kind, alerts]) =>
+        alerts.length === 1
+          ? html`<${Alert} key=${alerts[0].id} a=${alerts[0]} act=${act} />`
+          : html`<${Group} key=${kind} kind=${kind} alerts=${alerts} act=${act} />`,
+      );
   return html`
     <section id="alerts" class=${one ? "one" : ""} aria-label="Open alerts" aria-live="polite">
-      ${(one ? all.slice(0, 1) : all).map((a) => html`<${Alert} key=${a.id} a=${a} hidden=${hidden} act=${act} />`)}
-      ${S.warnings.map((text) => html`<${Warning} key=${text} text=${text} />`)}
+      ${rows} ${S.warnings.map((text) => html`<${Warning} key=${text} text=${text} />`)}
     </section>
   `;
 }

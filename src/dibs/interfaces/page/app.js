@@ -5,8 +5,8 @@ import { isEmpty, model } from "./model.js";
 import { Foot, Lost, Top } from "./frame.js";
 import { Verdict } from "./verdict.js";
 import { Alerts } from "./alerts.js";
-import { Empty } from "./overview.js";
-import { zoom } from "./timeline.js";
+import { Empty } from "./empty.js";
+import { Said } from "./parts.js";
 import { Coming } from "./worktrees.js";
 import { viewOf } from "./views.js";
 import { Drawer } from "./drawer.js";
@@ -14,8 +14,9 @@ import { Dialog } from "./dialogs.js";
 import { SignIn } from "./signin.js";
 import { acknowledge } from "./actions.js";
 import { listenKeys, roving } from "./keys.js";
+import { listenTips } from "./tips.js";
 import { go, keep, open, toast, ui } from "./route.js";
-import { cut } from "./words.js";
+import { count, cut } from "./words.js";
 
 // an action that opens a dialog, and the operation that its caller has to be allowed
 const NEEDS = {
@@ -29,6 +30,13 @@ const NEEDS = {
   msg: "send",
   ask: "ask",
   unland: "landings cancel",
+  addtask: "task add",
+  edittask: "task move",
+  claim: "claim",
+  land: "land",
+  diff: "diff",
+  handover: "handover",
+  undo: "undo",
 };
 
 /** The ids of the alert that the key `a` means: whose story is open, that has the focus, else the first one. */
@@ -53,16 +61,17 @@ function copy(text) {
   );
 }
 
-function acknowledgeAlerts(ids) {
+function dismissAlerts(ids) {
   if (!ids) return;
   if (!may("alerts ack")) {
     toast(why("alerts ack"));
     return;
   }
-  Promise.all(ids.split(",").map(acknowledge))
+  const all = ids.split(",");
+  Promise.all(all.map(acknowledge))
     .then(() => refresh(["alerts"]))
     .then(
-      () => toast("Acknowledged. It clears by itself when its cause is gone"),
+      () => toast(`Dismissed ${count(all.length, "alert")}. The log keeps ${all.length === 1 ? "it" : "them"}`),
       (e) => toast(e.message),
     );
 }
@@ -94,9 +103,12 @@ const ACTIONS = {
   help: () => (ui.dialog = { kind: "help" }),
   alerts: () => (ui.allAlerts = true),
   follow: () => (ui.follow = !ui.follow),
-  zoom: (by) => zoom(Number(by)),
+  zoom: (by) => viewOf(ui.view).zoom?.(Number(by)),
+  open,
+  palette: () => (ui.dialog = { kind: "palette" }),
   copy,
-  ack: (ids) => acknowledgeAlerts(ids || meant()),
+  ack: (ids) => dismissAlerts(ids || meant()),
+  ackall: () => dismissAlerts(String(model().open.flatMap((a) => a.ids))),
   restore: openRestore,
 };
 
@@ -124,7 +136,9 @@ function App() {
     return html`
       <${Lost} />
       <main id="main" tabindex="-1">
-        <p class="pad c2">${S.phase === "lost" ? S.error : "Reading the state of the workspace…"}</p>
+        <p class="pad c2">
+          <${Said} text=${S.phase === "lost" ? S.error : "Reading the state of the workspace…"} />
+        </p>
       </main>
     `;
   }
@@ -136,13 +150,13 @@ function App() {
     ${ui.view === "overview" && html`<${Coming} />`}
     <main id="main" tabindex="-1" aria-label=${ui.view}>
       ${isEmpty(m) && !view.empty
-        ? html`<${Empty} act=${act} />`
+        ? html`<${Empty} act=${act} view=${view} />`
         : html`<${view.component} key=${view.id} act=${act} />`}
     </main>
-    <${Foot} act=${act} />
+    <${Foot} ui=${ui} />
     ${ui.open && html`<${Drawer} what=${ui.open} act=${act} />`}
-    <${Dialog} />
-    <div id="toast" role="status" hidden=${!ui.toast}>${ui.toast}</div>
+    <${Dialog} act=${act} />
+    <div id="toast" role="status" hidden=${!ui.toast}><${Said} text=${ui.toast} /></div>
   `;
 }
 
@@ -207,6 +221,7 @@ document.querySelector(".skip").addEventListener("click", (e) => {
 });
 
 listenKeys(act);
+listenTips();
 if (!location.hash.startsWith("#code=")) go(location.hash, viewOf);
 start();
 draw();

@@ -1,40 +1,13 @@
 // Dialogs: what is asked before something is taken from somebody. Native `dialog`; Esc keeps things as they are.
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
+import { html, useEffect, useRef, useState } from "./lib.js";
 import { S, changed, leave, may, nameOf, refresh, why } from "./store.js";
 import { commit, describe, fresh, send, ask } from "./actions.js";
-import { Icon } from "./parts.js";
+import { Diff, Form, isForm } from "./forms.js";
+import { Modal, shut } from "./modal.js";
+import { Palette } from "./palette.js";
+import { Icon, Said } from "./parts.js";
 import { choose, keep, toast, ui } from "./route.js";
 import { VIEWS } from "./views.js";
-
-/** Close it now, not at the next paint: the page behind it takes keys again at once. */
-export const shut = () => {
-  ui.dialog = null;
-  document.getElementById("dlg")?.close();
-  changed(false);
-};
-
-function Modal({ label, children, first }) {
-  const box = useRef(null);
-  useLayoutEffect(() => {
-    // as soon as it is there: a key that is pressed then is for it
-    box.current.showModal(); // which also gives the focus back when it is closed
-    (box.current.querySelector(first) || box.current).focus();
-  }, []);
-  return html`
-    <dialog
-      id="dlg"
-      ref=${box}
-      aria-labelledby="dt"
-      aria-label=${label || null}
-      onCancel=${(e) => {
-        e.preventDefault();
-        shut();
-      }}
-    >
-      ${children}
-    </dialog>
-  `;
-}
 
 const WHY = { placeholder: "at least a few words", maxlength: "500" };
 
@@ -61,7 +34,7 @@ const Consequences = ({ rows }) => html`
     ${rows.filter(Boolean).map(
       ([icon, tone, text]) => html`
         <${Icon} key=${`i${text}`} name=${icon} tone=${tone} />
-        <div key=${text}>${text}</div>
+        <div key=${text}><${Said} text=${text} /></div>
       `,
     )}
   </div>
@@ -144,7 +117,7 @@ function Confirm({ kind, id }) {
             <${Field} id="typed" value=${typed} set=${setTyped} onKeyDown=${key} spellcheck=${false} />
           `}
           <div class="cmd"><span class="c2">${shown.command(why.trim() || "…")}</span></div>
-          ${error && html`<p class="err" role="alert">${error}</p>`}
+          ${error && html`<p class="err" role="alert"><${Said} text=${error} /></p>`}
         </div>
         <div class="ft">
           <button type="button" class="btn" id="no" onClick=${shut}>
@@ -194,7 +167,7 @@ function Compose({ to, resource }) {
             onInput=${(e) => setText(e.target.value)}
           ></textarea>
           <p>Delivered at the next call, as information from you. It changes nobody’s rights.</p>
-          ${said && html`<p class="err" role="alert">${said}</p>`}
+          ${said && html`<p class="err" role="alert"><${Said} text=${said} /></p>`}
         </div>
         <div class="ft">
           <button type="button" class="btn" id="no" onClick=${shut}>
@@ -209,9 +182,16 @@ function Compose({ to, resource }) {
 
 const KEYS = [
   [
+    "Anything",
+    [
+      ["Ctrl K", "commands: do or find anything (⌘ K on a Mac)"],
+      ["/", "find, or filter the log"],
+    ],
+  ],
+  [
     "Go to",
     [
-      ...VIEWS.map((view) => [`g ${view.key}`, view.title + (view.mnemonic ? ` (${view.mnemonic})` : "")]),
+      ...VIEWS.map((view, i) => [`g ${view.key}`, view.title, String(i + 1)]),
       ["g a", "First alert"],
     ],
   ],
@@ -222,6 +202,7 @@ const KEYS = [
       ["k", "previous"],
       ["h", "column left"],
       ["l", "column right"],
+      ["← →", "bars and marks of a lane"],
       ["Enter", "open its story"],
       ["Esc", "close, or clear"],
     ],
@@ -230,7 +211,8 @@ const KEYS = [
     "Act on what is selected",
     [
       ["m", "message"],
-      ["a", "acknowledge the alert (the first one)"],
+      ["a", "dismiss the alert (the first one)"],
+      ["A", "dismiss all alerts"],
       ["r", "force release…"],
       ["x", "kill…"],
       ["X", "kill all…"],
@@ -240,9 +222,9 @@ const KEYS = [
   [
     "Anywhere",
     [
-      ["/", "find, or filter the log"],
+      ["n", "add a task…"],
       ["f", "follow the log"],
-      ["[", "zoom in"],
+      ["[", "zoom in: less time, a larger graph"],
       ["]", "zoom out"],
       ["M", "message all"],
       ["T", "theme"],
@@ -261,10 +243,13 @@ function Help() {
             ([head, list]) => html`
               <h3 key=${head}>${head}</h3>
               ${list.map(
-                ([k, t]) => html`
+                ([k, t, or]) => html`
                   <div key=${k}>
                     <span>${t}</span>
-                    <span>${k.split(" ").map((x) => html`<span class="kbd" key=${x}>${x}</span> `)}</span>
+                    <span>
+                      ${k.split(" ").map((x) => html`<span class="kbd" key=${x}>${x}</span> `)}
+                      ${or && html`or <span class="kbd">${or}</span>`}
+                    </span>
                   </div>
                 `,
               )}
@@ -316,10 +301,13 @@ function Help() {
   `;
 }
 
-export function Dialog() {
+export function Dialog({ act }) {
   const d = ui.dialog;
   if (!d) return null;
   if (d.kind === "help") return html`<${Help} />`;
+  if (d.kind === "palette") return html`<${Palette} act=${act} />`;
+  if (d.kind === "diff") return html`<${Diff} key=${d.id} id=${d.id} act=${act} />`;
+  if (isForm(d.kind)) return html`<${Form} key=${`${d.kind}:${d.id}`} kind=${d.kind} id=${d.id} />`;
   if (d.kind === "msg") return html`<${Compose} key=${d.id} to=${d.id} />`;
   if (d.kind === "ask") {
     return html`

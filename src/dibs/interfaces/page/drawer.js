@@ -2,8 +2,9 @@
 import { html, useEffect, useState } from "./lib.js";
 import { S, asked, nameOf } from "./store.js";
 import { aboutOf } from "./model.js";
-import { Agent, Button, Resource, Up } from "./parts.js";
+import { Agent, Button, Command, Resource, Said, Up } from "./parts.js";
 import { ALERTS } from "./alerts.js";
+import { remedies } from "./remedies.js";
 import { Facts, Head, Story } from "./story.js";
 import { OfAgent, OfFile, OfTask } from "./stories.js";
 import { pairFacts } from "./worktrees.js";
@@ -16,7 +17,7 @@ function OfEvent({ id }) {
   useEffect(
     () =>
       !here && live
-        ? asked("log", { after: Number(id) - 1, limit: 1 }, (p) => setFetched(p.events[0]))
+        ? asked("log", { after: Number(id) - 1, limit: 1, sentences: true }, (p) => setFetched(p.events[0]))
         : undefined,
     [id, live],
   );
@@ -47,7 +48,7 @@ function OfEvent({ id }) {
                   ? html`<${Agent} id=${e.subject} />`
                   : about || e.subject,
           ],
-          ["Says", says(e)],
+          ["Says", e.text ? html`<${Said} text=${e.text} />` : says(e)],
           ["Data", html`<code>${JSON.stringify(e.data)}</code>`],
           ["Link", html`<code>${e.link || ""}</code>`],
         ]}
@@ -62,15 +63,15 @@ function OfEvent({ id }) {
 }
 
 const since = (a) => html`
-  <${Up} at=${a.since} fine=${false} /> ago${a.repeats ? `, ${count(a.repeats, "time")} again` : ""}
+  <${Up} at=${a.since} /> ago${a.repeats ? `, ${count(a.repeats, "time")} again` : ""}
 `;
 
-function alertFacts(a) {
+function alertFacts(a, act) {
   const events = [...new Set(a.evidence || [])];
   const by = a.acknowledged;
   return [
-    ["What", a.text],
-    ["To do", html`<code class="todo">${a.remedy}</code>`],
+    ["What", html`<${Said} text=${a.text} />`],
+    a.remedy && ["To do", html`<${Command} text=${a.remedy} act=${act} label="Copy command" />`],
     a.agent && ["Agent", html`<${Agent} id=${a.agent} />`],
     (a.resources || []).length > 0 && [
       "About",
@@ -82,7 +83,7 @@ function alertFacts(a) {
       "Evidence",
       events.map((n) => html`<button key=${n} class="lnk" data-open=${`ev:${n}`}>#${n}</button> `),
     ],
-    by && ["Acknowledged", `by ${nameOf(by.agent)}${by.why ? `: ${by.why}` : ""}`],
+    by && ["Dismissed", `by ${nameOf(by.agent)}${by.why ? `: ${by.why}` : ""}`],
     a.cleared && ["Cleared", a.cleared.why],
     a.delivery && ["Delivery", `${a.delivery.state}${a.delivery.why ? `: ${a.delivery.why}` : ""}`],
   ];
@@ -114,12 +115,15 @@ function OfAlert({ id, act }) {
     <//>
     <div class="acts mut-act">
       ${a?.state === "open" && html`
-        <${Button} act=${act} action=${`ack:${id}`} op="alerts ack">Acknowledge<//>
+        ${remedies({ ids: [id], ...a }).map(
+          ({ text, action, op, danger }) => html`
+            <${Button} key=${text} act=${act} action=${action} op=${op} cls=${danger ? "dng" : ""}>${text}<//>
+          `,
+        )}
       `}
-      ${a && html`<button class="btn" onClick=${() => act(`copy:${a.remedy}`)}>Copy the remedy</button>`}
     </div>
     <div class="bd0" tabindex="-1">
-      ${a && html`<${Facts} rows=${alertFacts(a)} />`}
+      ${a && html`<${Facts} rows=${alertFacts(a, act)} />`}
       <${Story}
         id=${`alert${id}`}
         about=""
@@ -134,7 +138,7 @@ function OfAlerts({ id }) {
   const list = (S.alerts || []).filter((a) => a.state === id);
   return html`
     <${Head} icon="ok" tone="c2" note="each clears by itself when its cause is gone">
-      ${count(list.length, "alert")} ${id}
+      ${count(list.length, "alert")} dismissed
     <//>
     <div class="acts"></div>
     <div class="bd0" tabindex="-1">
@@ -195,7 +199,7 @@ function OfLanding({ id, act }) {
             ["Agent", html`<${Agent} id=${x.agent} />`],
             [
               "Queued",
-              html`<${Up} at=${x.at} fine=${false} /> ago${x.priority ? `, priority ${x.priority}` : ""}`,
+              html`<${Up} at=${x.at} /> ago${x.priority ? `, priority ${x.priority}` : ""}`,
             ],
             x.commit && ["Commit", html`<code>${x.commit.slice(0, 12)}</code>`],
             x.landed && ["Landed", html`as <code>${x.landed.slice(0, 12)}</code>, token ${x.token}`],

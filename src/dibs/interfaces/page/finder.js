@@ -2,12 +2,14 @@
 import { html, useState } from "./lib.js";
 import { model } from "./model.js";
 import { Icon, Path, STATES } from "./parts.js";
-import { open } from "./route.js";
+import { choose, open } from "./route.js";
 import { isName } from "./words.js";
 
 const MOST = 9;
+const KEYS = /Mac|iP/.test(navigator.platform) ? "⌘K" : "Ctrl K"; // of the palette
 
-function hits(text) {
+/** Agents, paths and tasks whose name has this text. */
+export function hits(text) {
   const q = text.trim().toLowerCase();
   if (!q) return null;
   const m = model();
@@ -96,7 +98,14 @@ export function Finder() {
         onKeyDown=${key}
         onBlur=${() => setTimeout(() => setText(""), 150)}
       />
-      <span class="kbd">/</span>
+      <button
+        class="kbd"
+        title="Do or find anything"
+        aria-label=${`${KEYS}: do or find anything`}
+        onClick=${() => choose({ dialog: { kind: "palette" } })}
+      >
+        ${KEYS}
+      </button>
       <ul id="hits" role="listbox" aria-label="Found" hidden=${!found}>
         ${(found || []).map(
           (hit, i) => html`

@@ -75,7 +75,15 @@ export function Lost() {
   `;
 }
 
-export function Foot({ act }) {
+/** After `g`: where each key leads. */
+const Hint = () => html`
+  <span>
+    ${VIEWS.map((view) => html`<span key=${view.id} class="hnt"><b class="kbd">${view.key}</b>${view.title}</span>`)}
+    <span class="hnt"><b class="kbd">a</b>First alert</span>
+  </span>
+`;
+
+export function Foot({ ui }) {
   const acked = (S.alerts || []).filter((a) => a.state === "acknowledged").length;
   const actions = [
     ["release", "release"],
@@ -89,7 +97,7 @@ export function Foot({ act }) {
       <span>Event <b class="c2">${S.seq}</b></span>
       <span>state read in ${Math.round(S.latency)} ms</span>
       ${acked > 0 && html`
-        <button class="lnk" data-open="alerts:acknowledged">${count(acked, "alert")} acknowledged</button>
+        <button class="lnk" data-open="alerts:acknowledged">${count(acked, "alert")} dismissed</button>
       `}
       <span class="sp"></span>
       <span>
@@ -98,10 +106,15 @@ export function Foot({ act }) {
           : ""}
       </span>
       <button class="lnk" onClick=${() => leave()}>Sign out</button>
-      <span>
-        <span class="kbd">j</span>
-        <span class="kbd">k</span> move <span class="kbd">↵</span> open <span class="kbd">?</span> keys
-      </span>
+      ${ui.hint
+        ? html`<${Hint} />`
+        : html`
+            <span>
+              <span class="kbd">j</span>
+              <span class="kbd">k</span> move <span class="kbd">↵</span> open <span class="kbd">g</span> go to${" "}
+              <span class="kbd">?</span> keyboard shortcuts
+            </span>
+          `}
     </footer>
   `;
 }

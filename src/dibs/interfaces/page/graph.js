@@ -1,29 +1,27 @@
-// Graph: who waits for whom, and what opens it. Arrows point at the holder; a deadlock is red, its refused edge dashed.
-import { html } from "./lib.js";
-import { may, nameOf, now, why } from "./store.js";
-import { model } from "./model.js";
+// Waits: who waits for whom, and what resolves it. An arrow points at the holder; a deadlock is red, its refused edge
+// dashed. The picture keeps its letters readable: what does not fit is reached by scrolling, dragging and zooming.
+import { html, useEffect, useRef, useState } from "./lib.js";
+import { S, may, nameOf, now, why } from "./store.js";
+import { doing, model } from "./model.js";
 import { Icon, Path, STATES } from "./parts.js";
+import { choose, ui } from "./route.js";
 import { Waits } from "./waits.js";
+import { Matrix } from "./matrix.js";
+import { waitTrees } from "./wait_trees.js";
 import { baseName, clip, count, dur, time } from "./words.js";
-import * as dagre from "./vendor/dagre.js";
 
-const W = 150;
-const H = 46;
-const MOST_NODES = 120;
-const MOST_COLUMNS = 24;
-const MOST_RESOURCES = 40;
+const MOST_NODES = 400;
+const MARGIN = 12;
+const LEAST = 11 / 12; // the small letters have 12 px: fitted to the width they keep 11
+const ZOOM = [0.3, 2];
 let kept = { key: "" };
 
-/** Nodes and edges with their places; laid out again only when they are others. */
-function layout(m) {
-  const edges = [];
-  const seen = new Set();
+/** Who waits for whom: one edge for each pair, and the refused one of each deadlock. */
+function edgesOf(m) {
+  const edges = new Map();
   const add = (e) => {
     const id = `${e.from}\t${e.to}`;
-    if (!seen.has(id) && e.from !== e.to) {
-      seen.add(id);
-      edges.push(e);
-    }
+    if (!edges.has(id) && e.from !== e.to) edges.set(id, e);
   };
   const ring = new Set(m.deadlocks.flatMap((d) => d.steps.map((s) => `${s.agent}\t${s.holder}`)));
   for (const d of m.deadlocks) {
@@ -35,133 +33,243 @@ function layout(m) {
   }
   for (const w of m.waits) {
     for (const h of w.holders.slice(0, 3)) {
-      add({
-        from: w.agent,
-        to: h.agent,
-        resource: w.resources[0],
-        at: w.since,
-        ring: ring.has(`${w.agent}\t${h.agent}`),
-      });
+      const isRing = ring.has(`${w.agent}\t${h.agent}`);
+      add({ from: w.agent, to: h.agent, resource: w.resources[0], at: time(w.since), ring: isRing });
     }
   }
-  const names = [...new Set(edges.flatMap((e) => [e.from, e.to]))];
-  if (names.length > MOST_NODES) return { names, edges, many: true };
-  const key = edges.map((e) => `${e.from}>${e.to}${e.ring}${e.refused}${e.resource}`).join("|");
-  if (kept.key !== key) {
-    const g = new dagre.graphlib.Graph({ multigraph: true });
-    g.setGraph({ rankdir: "BT", nodesep: 70, ranksep: 84, marginx: 12, marginy: 12 });
-    g.setDefaultEdgeLabel(() => ({}));
-    for (const n of names) g.setNode(n, { width: W, height: H });
-    edges.forEach((e, i) =>
-      g.setEdge(
-        e.from,
-        e.to,
-        { width: Math.max(90, baseName(e.resource).length * 7.4 + 14), height: 40, labelpos: "c" },
-        String(i),
-      ),
-    );
-    dagre.layout(g);
-    const places = new Map(
-      names.map((n) => {
-        const { x, y } = g.node(n);
-        return [n, [x, y]];
-      }),
-    );
-    const lines = edges.map((e, i) => {
-      const l = g.edge(e.from, e.to, String(i));
-      return { points: l.points.map((p) => [p.x, p.y]), label: [l.x, l.y] };
-    });
-    const size = g.graph();
-    kept = { key, places, lines, width: size.width, height: size.height };
-  }
-  return { names, edges, ...kept };
+  return [...edges.values()];
 }
 
-const ROUND = (n) => Math.round(n * 10) / 10;
-const path = (points) => `M${points.map(([x, y]) => `${ROUND(x)} ${ROUND(y)}`).join("L")}`;
-
-const Up0 = ({ at }) => html`
-  <tspan>${dur((now() - (typeof at === "number" ? at : time(at))) / 1000, true)}</tspan>
-`;
-
-function Label({ e, at: [x, y] }) {
-  const name = clip(baseName(e.resource), 24);
-  const width = Math.max(name.length * 7.4, 88) + 14;
-  return html`
-    <g class=${`lbl ${e.ring ? "cy" : ""}`} transform=${`translate(${ROUND(x)},${ROUND(y)})`}>
-      <rect x=${-width / 2} y="-18" width=${width} height="36" rx="3" />
-      <text class="m" text-anchor="middle" y="-3">${name}</text>
-      <text class="tm" text-anchor="middle" y="12">
-        ${e.refused ? "refused " : "waits "}
-        <${Up0} at=${e.at} />
-        ${e.refused ? " ago" : ""}
-      </text>
-    </g>
-  `;
+/** The picture's places; found again only when the edges or the width are others. */
+function layout(m, width) {
+  const edges = edgesOf(m);
+  const key = `${width}|${edges.map((e) => `${e.from}>${e.to}${e.ring}${e.refused}`).join("|")}`;
+  if (kept.key !== key) kept = { key, g: waitTrees(edges, width, MOST_NODES) };
+  return { ...kept.g, all: edges };
 }
 
-function Node({ id, at: [x, y], agent, m, inRing }) {
-  const task = clip(m.taskOf.get(id)?.id || "", 20);
-  const name = clip(nameOf(id), 16);
-  const state = agent?.shown || "idle";
+const waited = (at) => dur((now() - at) / 1000);
+
+/** What stands below a name: what it waits for, or was refused; else what it is doing. */
+function situation(id, edge, m) {
+  if (!edge) return doing(S.agents.get(id) || { agent: id }, m) || m.shown.get(id) || "";
+  const file = baseName(edge.resource);
+  return edge.refused ? `was refused ${file}` : `${waited(edge.at)} for ${file}`;
+}
+
+function Node({ id, place: { x, y, width, height, cell }, edge, m, inRing }) {
+  const state = m.shown.get(id) || "idle";
+  const name = nameOf(id);
+  const text = situation(id, edge, m);
+  const [icon, tone] = STATES[state] || STATES.idle;
+  const letters = Math.floor((width - 40) / 7);
+  const shown = clip(text, letters + (cell ? 1 : 4));
+  const tip = `${name}, ${state}${edge ? `: ${edge.refused ? "was refused" : "waits for"} ${edge.resource}` : ""}`;
   return html`
     <g
-      class=${`nd ${inRing ? "cy" : state === "waiting" ? "wt" : ""}`}
-      tabindex="0"
+      class=${`nd ${inRing ? "cy" : ""} ${cell ? "cell" : ""}`}
+      data-row
+      tabindex="-1"
       role="button"
-      aria-label=${`${name} ${task} ${state}`}
+      aria-label=${`${clip(name, letters)} ${shown}, ${state}`}
+      data-tip=${tip}
       data-open=${`agent:${id}`}
-      transform=${`translate(${ROUND(x - W / 2)},${ROUND(y - H / 2)})`}
+      transform=${`translate(${x},${y})`}
     >
-      <rect width=${W} height=${H} rx="6" />
-      <g class=${STATES[state][1]}>
-        <svg class="i" x="10" y="9" width="14" height="14"><use href=${`#${STATES[state][0]}`} /></svg>
+      <rect width=${width} height=${height} rx="6" />
+      <g class=${tone}>
+        <svg class="i" x="10" y=${cell ? 4 : 8} width="14" height="14"><use href=${`#${icon}`} /></svg>
       </g>
       <text>
-        <tspan x="30" y="20" font-weight="600">${name}</tspan> <tspan class="mut" x="10" y="37">${task}</tspan>
+        <tspan x="30" y=${cell ? 15 : 19} font-weight="600">${clip(name, letters)}</tspan>${" "}
+        <tspan class=${edge ? (edge.ring ? "rg" : "wg") : "mut"} x=${cell ? 30 : 10} y=${cell ? 30 : 36}>
+          ${shown}
+        </tspan>
       </text>
     </g>
   `;
 }
 
-function Picture({ m, g }) {
-  const inRing = new Set(g.edges.filter((e) => e.ring).flatMap((e) => [e.from, e.to]));
-  const by = new Map(m.agents.map((a) => [a.agent, a]));
+const half = (p) => p.y + Math.min(p.height, 44) / 2;
+
+/** From a waiter, or a box of them, to the holder: on its left, or above it. */
+function line(from, to) {
+  const x = to.x + to.width;
+  const y1 = half(from);
+  if (from.x < x) return `M${from.x} ${y1}H${to.x + 16}V${to.y + to.height}`;
+  const y2 = half(to);
+  const k = Math.min(40, (from.x - x) / 2);
+  return `M${from.x} ${y1}C${from.x - k} ${y1} ${x + k} ${y2} ${x} ${y2}`;
+}
+
+/** Across the trees: the edge that closes a deadlock, and second holders. Below them, or right of an indented one. */
+function bow(from, to) {
+  if (Math.abs(from.y - to.y) > from.height) {
+    const [x1, x2] = [from.x + from.width, to.x + to.width];
+    const far = Math.max(x1, x2) + 44;
+    return `M${x1} ${half(from)}C${far} ${half(from)} ${far} ${half(to)} ${x2} ${half(to)}`;
+  }
+  const [x1, y1] = [from.x + from.width / 2, from.y + from.height];
+  const [x2, y2] = [to.x + to.width / 2, to.y + to.height];
+  const low = Math.max(y1, y2) + 36;
+  return `M${x1} ${y1}C${x1} ${low} ${x2} ${low} ${x2} ${y2}`;
+}
+
+const Edge = ({ e, d }) => html`
+  <path
+    class=${`eg ${e.ring ? "cy" : ""} ${e.refused ? "rf" : ""}`}
+    d=${d}
+    marker-end=${`url(#${e.ring ? "ar" : "aw"})`}
+  />
+`;
+
+const Arrow = ({ id, cls }) => html`
+  <marker id=${id} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+    <path class=${cls} d="M0 0 8 4 0 8z" />
+  </marker>
+`;
+
+const Box = ({ box }) => html`
+  <rect class="bx" x=${box.x} y=${box.y} width=${box.width} height=${box.height} rx="8" />
+`;
+
+function Picture({ m, g, scale }) {
+  const inRing = new Set(g.all.filter((e) => e.ring).flatMap((e) => [e.from, e.to]));
+  const edgeOf = new Map();
+  for (const e of g.all) {
+    if (!edgeOf.has(e.from)) edgeOf.set(e.from, e);
+  }
+  const [width, height] = [g.width + 2 * MARGIN, g.height + 2 * MARGIN];
+  const at = (id) => g.places.get(id);
   return html`
     <svg
       class="g"
-      viewBox=${`0 0 ${ROUND(g.width)} ${ROUND(g.height)}`}
-      style=${{ maxWidth: `${Math.round(g.width * 1.15)}px` }}
+      viewBox=${`${-MARGIN} ${-MARGIN} ${width} ${height}`}
+      width=${width * scale}
+      height=${height * scale}
       role="group"
       aria-label="Graph; the list next to it says the same in words"
     >
-      <defs>
-        <marker id="aw" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
-          <path class="fw" d="M0 0 8 4 0 8z" />
-        </marker>
-        <marker id="ar" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
-          <path class="fb" d="M0 0 8 4 0 8z" />
-        </marker>
-      </defs>
-      ${g.edges.map(
-        (e, i) => html`
-          <path
-            key=${`e${i}`}
-            class=${`eg ${e.ring ? "cy" : ""} ${e.refused ? "rf" : ""}`}
-            d=${path(g.lines[i].points)}
-            marker-end=${`url(#${e.ring ? "ar" : "aw"})`}
-          />
-        `,
-      )}
-      ${g.edges.map((e, i) => html`<${Label} key=${`l${i}`} e=${e} at=${g.lines[i].label} />`)}
-      ${g.names.map(
-        (n) => html`
-          <${Node} key=${n} id=${n} at=${g.places.get(n)} agent=${by.get(n)} m=${m} inRing=${inRing.has(n)} />
+      <defs><${Arrow} id="aw" cls="fw" /><${Arrow} id="ar" cls="fb" /></defs>
+      ${g.boxes.map((box) => html`
+        <${Edge} key=${`b${box.holder}`} e=${{}} d=${line(box, at(box.holder))} />
+        <${Box} key=${`r${box.holder}`} box=${box} />
+      `)}
+      ${g.edges.map((e) => html`<${Edge} key=${`${e.from}>${e.to}`} e=${e} d=${line(at(e.from), at(e.to))} />`)}
+      ${g.across.map((e) => html`<${Edge} key=${`${e.from}+${e.to}`} e=${e} d=${bow(at(e.from), at(e.to))} />`)}
+      ${[...g.places].map(
+        ([id, place]) => html`
+          <${Node} key=${id} id=${id} place=${place} edge=${edgeOf.get(id)} m=${m} inRing=${inRing.has(id)} />
         `,
       )}
     </svg>
   `;
 }
+
+const zoomed = (by, scale) => Math.min(ZOOM[1], Math.max(ZOOM[0], scale * by));
+
+/** Zooms the picture by a factor; 0 is back to what fits. For keys and the palette. */
+export const scaleBy = (by) => choose({ scale: by ? zoomed(by, ui.scale || ui.fitted || 1) : 0 });
+
+/** The width of a box, and what a pointer does to it: drag to pan, the wheel with Ctrl to zoom. */
+function usePan() {
+  const box = useRef(null);
+  const from = useRef(null);
+  const [width, setWidth] = useState(800);
+  useEffect(() => {
+    const el = box.current;
+    const seen = new ResizeObserver(() => setWidth(el.clientWidth));
+    seen.observe(el);
+    const wheel = (e) => {
+      if (!e.ctrlKey && !e.metaKey) return;
+      e.preventDefault();
+      scaleBy(e.deltaY < 0 ? 1.1 : 1 / 1.1);
+    };
+    el.addEventListener("wheel", wheel, { passive: false });
+    return () => {
+      seen.disconnect();
+      el.removeEventListener("wheel", wheel);
+    };
+  }, []);
+  const onPointerDown = (e) => {
+    if (e.pointerType !== "mouse" || e.button || e.target.closest(".nd")) return;
+    from.current = { x: e.clientX + box.current.scrollLeft, y: e.clientY + box.current.scrollTop };
+    box.current.setPointerCapture(e.pointerId);
+  };
+  const onPointerMove = (e) => {
+    if (from.current) box.current.scrollTo(from.current.x - e.clientX, from.current.y - e.clientY);
+  };
+  const onPointerUp = () => {
+    from.current = null;
+  };
+  const onKeyDown = (e) => {
+    const by = { "+": 1.2, "=": 1.2, "-": 1 / 1.2, 0: 0 }[e.key];
+    if (by === undefined || e.ctrlKey || e.metaKey) return;
+    e.preventDefault();
+    scaleBy(by);
+  };
+  return { width, pan: { ref: box, onPointerDown, onPointerMove, onPointerUp, onKeyDown } };
+}
+
+const Zoom = ({ scale }) => html`
+  <span class="seg zoom" role="group" aria-label="Zoom">
+    <button aria-label="Zoom out" title="Zoom out ([)" onClick=${() => scaleBy(1 / 1.2)}>−</button>
+    <button
+      aria-label=${`${Math.round(scale * 100)}%: reset the zoom`}
+      title="Reset the zoom (0)"
+      onClick=${() => scaleBy(0)}
+    >
+      ${Math.round(scale * 100)}%
+    </button>
+    <button aria-label="Zoom in" title="Zoom in (])" onClick=${() => scaleBy(1.2)}>+</button>
+  </span>
+`;
+
+/** The picture in its box. */
+function WaitGraph({ m }) {
+  const { width, pan } = usePan();
+  const g = layout(m, width - 2 * MARGIN);
+  const fits = (width - 2) / (g.width + 2 * MARGIN);
+  ui.fitted = Math.min(1, Math.max(LEAST, fits));
+  const scale = ui.scale || ui.fitted;
+  const rest = m.agents.filter((a) => !g.names.includes(a.agent));
+  return html`
+    <section class="panel gp" aria-label="Wait graph">
+      <header>
+        <h2>Who waits for whom</h2>
+        <span class="n">
+          an arrow points at the holder${g.hidden > 0 ? `; ${g.hidden} more in the list` : ""}
+        </span>
+        <span class="sp"></span>
+        ${g.all.length > 0 && html`<${Zoom} scale=${scale} />`}
+      </header>
+      <div class="g0" tabindex="0" role="region" aria-label="Wait graph: arrows scroll, + and - zoom" ...${pan}>
+        ${g.all.length
+          ? html`<${Picture} m=${m} g=${g} scale=${scale} />`
+          : html`<p class="c-ok fine0"><${Icon} name="ok" />No agent is waiting</p>`}
+      </div>
+      <${Others} agents=${rest} />
+    </section>
+  `;
+}
+
+const Others = ({ agents }) =>
+  agents.length > 0 && html`
+    <footer>
+      <span>Not involved</span>
+      ${agents
+        .slice(0, 12)
+        .map(
+          (a) => html`
+            <span key=${a.agent} class="inl">
+              <${Icon} name=${STATES[a.shown][0]} tone=${STATES[a.shown][1]} label=${a.shown} />
+              ${a.name}
+            </span>
+          `,
+        )}
+      ${agents.length > 12 && html`<span>and ${count(agents.length - 12, "other")}</span>`}
+    </footer>
+  `;
 
 /** For each step of a deadlock: ask its holder, or take it away. */
 function WaysOut({ d, m, act }) {
@@ -195,138 +303,15 @@ function WaysOut({ d, m, act }) {
   `;
 }
 
-const contention = (f) =>
-  `${count(f.waits, "wait")}, ${count(f.refused, "refusal")}` +
-  (f.longest ? `, longest ${dur(f.longest / 1000)}` : "");
-
-/** What one agent has to do with one resource, as a shape: holds it, waits for it, was refused it. */
-function cellsOf(m, fought) {
-  const holds = new Map(m.claims.flatMap((c) => c.resources.map((r) => [`${r}\t${c.agent}`, c])));
-  const wanted = (w) => [...w.resources, ...w.holders.map((h) => h.resource)];
-  const wants = new Set(m.waits.flatMap((w) => wanted(w).map((r) => `${r}\t${w.agent}`)));
-  return (r, a) => {
-    const c = holds.get(`${r}\t${a.agent}`);
-    if (c) {
-      return html`
-        <${Icon}
-          name=${m.violated.has(r) ? "viol" : c.mode === "write" ? "held" : "read"}
-          tone=${m.violated.has(r) ? "c-bad" : a.shown === "silent" ? "c-dead" : "c-held"}
-          label=${`${a.name} ${c.mode === "read" ? "reads" : "holds"} ${r}`}
-        />
-      `;
-    }
-    if (wants.has(`${r}\t${a.agent}`)) {
-      return html`<${Icon} name="wait" tone="c-wait" label=${`${a.name} waits for ${r}`} />`;
-    }
-    if (!fought.get(r)?.agents.has(a.agent)) return null;
-    return html`<${Icon} name="refused" tone="c3" label=${`${a.name} was refused ${r}`} />`;
-  };
-}
-
-/** The agents of the columns: those involved in a wait or a refusal before others, by name. */
-function columnsOf(m) {
-  const involved = new Set([
-    ...m.waits.flatMap((w) => [w.agent, ...w.holders.map((h) => h.agent)]),
-    ...m.fought.flatMap((f) => [...f.agents]),
-  ]);
-  const byName = (a, b) => (a.name < b.name ? -1 : 1);
-  return [...m.agents]
-    .sort((a, b) => involved.has(b.agent) - involved.has(a.agent) || byName(a, b))
-    .slice(0, MOST_COLUMNS)
-    .sort(byName);
-}
-
-function Matrix({ m }) {
-  const fought = new Map(m.fought.map((f) => [f.resource, f]));
-  const all = [
-    ...new Set([...m.fought.map((f) => f.resource), ...m.claims.flatMap((c) => c.resources)]),
-  ].filter((r) => !/^(task|role):/.test(r));
-  const shown = all.slice(0, MOST_RESOURCES);
-  const cols = columnsOf(m);
-  const cell = cellsOf(m, fought);
-  return html`
-    <section class="panel gm" aria-label="Resources by agents">
-      <header>
-        <h2>Resources by agents</h2>
-        <span class="n">
-          most contended first${all.length > shown.length ? `, ${shown.length} of ${all.length}` : ""}
-        </span>
-        <span class="sp"></span>
-        <span class="legend">
-          <span><${Icon} name="held" tone="c-held" />write</span>
-          <span><${Icon} name="read" tone="c-held" />read</span>
-          <span><${Icon} name="wait" tone="c-wait" />waits</span>
-          <span><${Icon} name="refused" tone="c3" />was refused</span>
-        </span>
-      </header>
-      <div class="scroll" tabindex="0" role="region" aria-label="Table of resources and agents">
-        <table class="mx">
-          <thead>
-            <tr>
-              <th scope="col">Resource</th>
-              ${cols.map((a) => html`<th key=${a.agent} scope="col"><span class="el">${a.name}</span></th>`)}
-              <th scope="col">Last 2 h</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${shown.map((r) => {
-              const f = fought.get(r);
-              return html`
-                <tr key=${r} data-row tabindex="-1" data-open=${`file:${r}`}>
-                  <td><${Path} path=${r} /></td>
-                  ${cols.map((a) => html`<td key=${a.agent}>${cell(r, a)}</td>`)}
-                  <td class="c2 nw">${f ? contention(f) : html`<span class="c3">quiet</span>`}</td>
-                </tr>
-              `;
-            })}
-          </tbody>
-        </table>
-        ${!shown.length && html`<p class="pad c3">Nothing is held and nothing was refused.</p>`}
-      </div>
-    </section>
-  `;
-}
-
 export function Graph({ act }) {
   const m = model();
-  const g = layout(m);
-  const rest = m.agents.filter((a) => !g.names.includes(a.agent));
+  const resolves = (d) => html`<${WaysOut} d=${d} m=${m} act=${act} />`;
   return html`
     <div class="gr">
-      <section class="panel gp" aria-label="Wait graph">
-        <header><h2>Who waits for whom</h2><span class="n">an arrow points at the holder</span></header>
-        <div class="g0">
-          ${g.many
-            ? html`
-                <p class="c2 fine0">
-                  ${g.names.length}${" "}
-                  agents wait for each other: too many to draw. The list says who waits for whom.
-                </p>
-              `
-            : g.edges.length
-              ? html`<${Picture} m=${m} g=${g} />`
-              : html`<p class="c-ok fine0"><${Icon} name="ok" />No agent is waiting.</p>`}
-        </div>
-        <footer>
-          <span>Not involved</span>
-          ${rest
-            .slice(0, 24)
-            .map(
-              (a) => html`
-                <span key=${a.agent} class="inl">
-                  <${Icon} name=${STATES[a.shown][0]} tone=${STATES[a.shown][1]} label=${a.shown} />
-                  ${a.name}
-                </span>
-              `,
-            )}
-          ${rest.length > 24 && html`<span>and ${rest.length - 24} more</span>`}
-        </footer>
-      </section>
+      <${WaitGraph} m=${m} />
       <section class="panel gl" aria-label="In words">
         <header><h2>How to resolve</h2></header>
-        <div class="scroll" tabindex="0">
-          <${Waits} m=${m} after=${(d) => html`<${WaysOut} d=${d} m=${m} act=${act} />`} most=${200} />
-        </div>
+        <div class="scroll" tabindex="0"><${Waits} m=${m} after=${resolves} most=${200} act=${act} /></div>
       </section>
       <${Matrix} m=${m} />
     </div>

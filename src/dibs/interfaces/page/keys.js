@@ -1,7 +1,7 @@
 // Keys: one letter each, off where somebody types or has turned them off (WCAG 2.1.4). Rows are `[data-row]`.
-import { ui, open, close } from "./route.js";
+import { choose, close, open, ui } from "./route.js";
 import { S } from "./store.js";
-import { shut } from "./dialogs.js";
+import { shut } from "./modal.js";
 import { VIEWS } from "./views.js";
 import { cut } from "./words.js";
 
@@ -60,6 +60,8 @@ function keyActions(act, row) {
     "[": () => act("zoom:0.6"),
     "]": () => act("zoom:1.6"),
     M: () => act("msg:all"),
+    n: () => act("addtask:"),
+    A: () => act("ackall"),
     X: () => act("killall:all"),
     R: () => kind === "file" && act(`restore:${id}`),
     x: () => kind === "agent" && act(`kill:${id}`),
@@ -67,6 +69,13 @@ function keyActions(act, row) {
     m: () => row?.dataset.ag && act(`msg:${row.dataset.ag}`),
     a: () => act("ack"),
   };
+}
+
+/** A digit: the view of that place. Is it one? */
+function digit(e) {
+  const view = VIEWS[Number(e.key) - 1];
+  if (view) location.hash = `#/${view.id}`;
+  return Boolean(view);
 }
 
 /** The second key of a chord: to a view, or to the first alert. Is it one? */
@@ -100,17 +109,48 @@ function plainKey(e) {
   return false;
 }
 
+/** The arrows to the side, in a lane: to its next bar or mark, whose read-out is shown. Is it one? */
+function along(e) {
+  const lane = e.target.closest?.(".lane");
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+  if (!lane || !by) return false;
+  const all = [...lane.querySelectorAll(".tk button")].sort(
+    (a, b) => a.getBoundingClientRect().left - b.getBoundingClientRect().left,
+  );
+  const at = all.indexOf(e.target);
+  all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.max(0, Math.min(all.length - 1, at + by))]?.focus();
+  e.preventDefault();
+  return true;
+}
+
 function escape(typing, target) {
   if (typing) target.blur();
   else if (ui.open) close();
 }
 
+/** A key for the palette before it is painted: it begins with it. */
+function early(e) {
+  if (ui.dialog.kind !== "palette") return;
+  if (e.key === "Enter") ui.dialog.enter = true;
+  else if (e.key.length === 1) ui.dialog.text = (ui.dialog.text || "") + e.key;
+  else return;
+  e.preventDefault();
+}
+
 export function listenKeys(act) {
   let going = -Infinity; // when `g` was pressed, not when the page came to it: it may be busy meanwhile
   document.addEventListener("keydown", (e) => {
-    if (e.metaKey || e.ctrlKey || e.altKey || S.phase === "signin") return;
+    if (S.phase === "signin") return;
+    if ((e.metaKey || e.ctrlKey) && !e.altKey && !e.shiftKey && e.key.toLowerCase() === "k") {
+      e.preventDefault();
+      if (!ui.dialog) act("palette");
+      return;
+    }
+    if (e.metaKey || e.ctrlKey || e.altKey) return;
     if (ui.dialog) {
-      if (e.key === "Escape" && !document.getElementById("dlg")?.open) shut(); // not painted yet
+      if (document.getElementById("dlg")?.open) return;
+      if (e.key === "Escape") shut();
+      else early(e);
       return;
     }
     const typing = e.target.matches("input, select, textarea");
@@ -118,11 +158,17 @@ export function listenKeys(act) {
       escape(typing, e.target);
       return;
     }
-    if (typing || plainKey(e) || ui.keys !== "on") return;
+    if (typing || along(e) || plainKey(e) || ui.keys !== "on") return;
     const second = e.timeStamp - going < CHORD_MS;
     going = -Infinity;
-    if (second && chord(e)) return;
-    const action = e.key === "g" ? () => (going = e.timeStamp) : keyActions(act, current())[e.key];
+    if (ui.hint) choose({ hint: false });
+    if (second ? chord(e) : digit(e)) return;
+    const begin = () => {
+      going = e.timeStamp;
+      choose({ hint: true });
+      setTimeout(() => choose({ hint: false }), CHORD_MS);
+    };
+    const action = e.key === "g" ? begin : keyActions(act, current())[e.key];
     if (action) {
       e.preventDefault();
       action();

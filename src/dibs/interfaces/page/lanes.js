@@ -5,14 +5,15 @@ import { S, nameOf, now } from "./store.js";
 import { aboutOf, covers, model } from "./model.js";
 import { Icon, Path, STATES } from "./parts.js";
 import { ui } from "./route.js";
-import { baseName, clock, isName, look, resourceText, says, time } from "./words.js";
+import { baseName, clock, dur, isName, look, resourceText, says, time } from "./words.js";
 
 export const WHOLE = [-120, 30]; // minutes around now
 const MOST_LANES = 60;
 const MOST_BARS = 4000;
 const MOST_ROWS = 5;
 const NEAR = 0.7;
-const NARROW = 2.5; // percent of the width: eight pixels of a usual one; a bar in which no name fits
+const THIN = 3; // px: the least width of a bar, which ends where it ends
+const LETTER = 6.4; // px of a usual letter: a name that does not fit into its bar is in the read-out
 const MARKS = /refused$|violated|killed|^commit\.(checked|unverified)|^deploy\.(started|finished)/;
 let kept = { version: -1 };
 
@@ -77,6 +78,13 @@ function bars() {
   return kept;
 }
 
+/** How many minutes ago the first bar or mark of all was, 0 if there is none. */
+export function extent() {
+  const { list, marks } = bars();
+  const first = Math.min(list[0]?.at ?? Infinity, marks[0]?.at ?? Infinity);
+  return first < Infinity ? Math.max(0, now() - first) / 60000 : 0;
+}
+
 const folderOf = (r, depth) => {
   const parts = r.split("/");
   return parts.length > depth ? `${parts.slice(0, depth).join("/")}/` : r;
@@ -105,7 +113,7 @@ function Mark({ group, x, top }) {
   const [icon, tone] = look(e);
   const text = group
     .slice(0, 6)
-    .map((g) => `${clock(g.at)} ${g.e.name || g.e.agent} ${g.e.kind} ${g.about}: ${says(g.e)}`)
+    .map((g) => `${clock(g.at)} ${g.e.text || `${g.e.name || g.e.agent} ${g.e.kind} ${g.about}: ${says(g.e)}`}`)
     .join("\n");
   return html`
     <button
@@ -114,7 +122,7 @@ function Mark({ group, x, top }) {
       style=${{ left: `${x}%`, top: `${top}px` }}
       data-open=${`ev:${e.seq}`}
       data-ag=${e.agent}
-      title=${text}
+      data-tip=${text}
       aria-label=${group.length > 1 ? `${group.length}: ${text}` : text}
     >
       ${group.length > 1 ? html`<span class="cnt">${group.length}</span>` : html`<${Icon} name=${icon} />`}
@@ -145,9 +153,11 @@ export function Lanes({ by, range: [a, b] }) {
 }
 let drawn = { key: "" };
 
+const STEPS = [[100, 15], [50, 10], [20, 5], [8, 2], [4, 1], [2, 0.5], [0, 0.25]];
+
 /** Minutes between two lines of the grid. */
 function stepOf(minutes) {
-  const [, step] = [[100, 15], [50, 10], [20, 5], [8, 2], [0, 1]].find(([above]) => minutes > above) || [0, 1];
+  const [, step] = STEPS.find(([above]) => minutes > above) || STEPS.at(-1);
   return step * (ui.phone ? 2 : 1);
 }
 
@@ -173,7 +183,7 @@ function sortIntoLanes(by, from, to, t) {
 }
 
 /** The clock times above the lanes: none at the edges, none under "now". */
-function Axis({ ticks, x, nowX, now: shown }) {
+function Axis({ ticks, x, nowX, now: shown, fine }) {
   const near = ui.phone ? 10 : 3;
   const fits = (p) => p > near && p < 100 - near && Math.abs(p - nowX) > near;
   return html`
@@ -181,7 +191,7 @@ function Axis({ ticks, x, nowX, now: shown }) {
       <span></span>
       <div class="ax">
         ${ticks.map(
-          (ms) => fits(x(ms)) && html`<span key=${ms} style=${{ left: `${x(ms)}%` }}>${clock(ms, false)}</span>`,
+          (ms) => fits(x(ms)) && html`<span key=${ms} style=${{ left: `${x(ms)}%` }}>${clock(ms, fine)}</span>`,
         )}
         ${shown && html`<span class="nowt" style=${{ left: `${nowX}%` }}>now</span>`}
       </div>
@@ -212,7 +222,7 @@ function AllLanes({ by, range: [a, b] }) {
   const same = { by, x, t, grid, m, to, from };
   return html`
     <div class="lanes">
-      <${Axis} ticks=${ticks} x=${x} nowX=${nowX} now=${b > 0} />
+      <${Axis} ticks=${ticks} x=${x} nowX=${nowX} now=${b > 0} fine=${step < 60000} />
       ${by === "resource" && html`
         <div class="lane fl0">
           <div class="lb"><b>Fleet</b><span class="c3 el">commits, kills, commands</span></div>
@@ -275,10 +285,20 @@ function barClass(bar) {
   return classes.filter(Boolean).join(" ");
 }
 
-function barTitle(bar) {
-  const verb = bar.wait ? "waited for" : bar.past ? "held" : "holds";
-  const more = bar.count ? `, ${bar.count} times` : bar.why ? `, ${bar.why}` : "";
-  return `${nameOf(bar.agent)} ${verb} ${bar.resource} from ${clock(bar.at)}${more}`;
+/** Who held or waited for what, from when to when, how long, and how it ended or will end. */
+function barTip(bar, t) {
+  const verb = bar.wait ? (bar.past ? "waited for" : "waits for") : bar.past ? "held" : "holds";
+  const end = bar.past ? clock(bar.end) : "now";
+  const more = [
+    bar.count && `${bar.count} times`,
+    bar.of && `held by ${nameOf(bar.of)}`,
+    bar.past && bar.why,
+    bar.lease > t && `${dur((bar.lease - t) / 1000)} left`,
+  ].filter(Boolean);
+  return (
+    `${nameOf(bar.agent)} ${verb} ${bar.resource}\n` +
+    `${clock(bar.at)} to ${end}, ${dur(((bar.end || t) - bar.at) / 1000)}${more.length ? `; ${more.join(", ")}` : ""}`
+  );
 }
 
 function barText(bar, by) {
@@ -286,25 +306,31 @@ function barText(bar, by) {
   return bar.wait && bar.of ? `→ ${nameOf(bar.of)}` : baseName(bar.resource);
 }
 
+const trackWidth = () => document.querySelector(".lane .tk")?.clientWidth || innerWidth - 260;
+
 /** A claim or a wait, and thinly how long the claim still has. */
 function Bar({ bar, by, x, t, to, from }) {
   const s = Math.max(bar.at, from);
   const e = Math.min(bar.end || t, to);
   const width = x(e) - x(s);
+  const text = barText(bar, by);
+  const fits = (width / 100) * trackWidth() > text.length * LETTER + 12;
+  const tip = barTip(bar, t);
   const top = `${bar.r * 20 + 4}px`;
   const lease = bar.lease > t && to > t && (100 * (Math.min(bar.lease, to) - t)) / (to - from);
   return html`
     ${e > s && html`
       <button
-        class=${`cb0 ${barClass(bar)}`}
+        class=${`cb0 ${barClass(bar)} ${fits ? "tx" : ""}`}
         tabindex="-1"
+        aria-label=${tip}
+        data-tip=${tip}
         data-ag=${bar.agent}
         data-hl=${bar.agent}
         data-open=${bar.seq && !bar.wait ? `ev:${bar.seq}` : `file:${bar.resource}`}
-        style=${{ left: `${x(s)}%`, width: `max(3px, ${width}%)`, top }}
-        title=${barTitle(bar)}
+        style=${{ left: `min(${x(s)}%, ${x(e)}% - ${THIN}px)`, width: `max(${THIN}px, ${width}%)`, top }}
       >
-        ${width > NARROW ? barText(bar, by) : ""}
+        ${fits ? text : ""}
       </button>
     `}
     ${lease && html`

@@ -24,7 +24,7 @@ let kept = { key: "" };
 
 const full = (e) =>
   (e.text0 ??=
-    `${e.seq} ${e.kind} ${e.agent} ${e.name || ""} ${e.subject} ${aboutOf(e)} ${says(e)}`.toLowerCase());
+    [e.seq, e.kind, e.agent, e.name, e.subject, aboutOf(e), e.text, says(e)].join(" ").toLowerCase());
 
 /** The events that match, newest first; once for each change of the filter or the state. */
 function matching() {
@@ -78,6 +78,8 @@ function Hit({ text, word }) {
 function Row({ e, word }) {
   const [icon, tone] = look(e);
   const about = aboutOf(e);
+  const told = (e.text || "").replaceAll("`", "");
+  const isElsewhere = word && !`${told} ${e.kind} ${e.name || e.agent}`.toLowerCase().includes(word);
   return html`
     <div class="lr" role="row" data-row tabindex="-1" data-open=${`ev:${e.seq}`} data-ag=${e.agent}>
       <span class="sq" role="gridcell">${e.seq}</span>
@@ -88,8 +90,9 @@ function Row({ e, word }) {
       </span>
       <b class="who el" role="gridcell"><${Hit} text=${e.name || e.agent} word=${word} /></b>
       <span class="x" role="gridcell">
-        ${about && html`<code><${Hit} text=${about} word=${word} /></code> `}
-        <span class="dt"><${Hit} text=${says(e)} word=${word} /></span>
+        ${told && html`<${Hit} text=${told} word=${word} /> `}
+        ${!told && about && html`<code><${Hit} text=${about} word=${word} /></code> `}
+        ${(!told || isElsewhere) && html`<span class="dt"><${Hit} text=${says(e)} word=${word} /></span>`}
       </span>
     </div>
   `;

@@ -71,7 +71,7 @@ export function model() {
   return made;
 
   function rank(a) {
-    if (a.shown === "silent" || a.shown === "killed") return 0;
+    if (["waits for you", "stalled", "silent", "killed"].includes(a.shown)) return 0;
     if (a.shown === "waiting") return 1;
     if (violated.size && (byAgent.get(a.agent) || []).some(isViolated)) return 2;
     if (claims.length < 3000 && blocks.has(a.agent)) return 3;
@@ -83,6 +83,13 @@ export function model() {
   function since(a) {
     return a.shown === "waiting" ? time(waitOf.get(a.agent)?.since) : 0;
   }
+}
+
+/** What an agent is doing, in a few words: its task, what its session is about, else what it holds something for. */
+export function doing(a, m) {
+  const task = m.taskOf.get(a.agent);
+  if (task) return task.title || task.id;
+  return a.purpose || a.doing || (m.byAgent.get(a.agent) || []).find((c) => c.reason)?.reason || "";
 }
 
 /** Is there nothing in the workspace, as far as all of it was read? */
@@ -119,6 +126,8 @@ function push(map, key, value) {
 function stateOf(a, wait, held, task, quiet) {
   if (a.state === "killed") return "killed";
   if (a.state === "gone" || a.health === "dead") return "dead";
+  if (/person/.test(`${a.state} ${a.health} ${a.turn || ""}`)) return "waits for you";
+  if (a.health === "stalled" || a.state === "stalled" || a.turn === "stalled") return "stalled";
   if (wait) return "waiting";
   // on one that has nothing, nobody depends
   if (quiet || (a.health === "silent" && (held?.length || task))) return "silent";

@@ -14,6 +14,7 @@ from starlette.routing import Mount, Route
 from dibs import jsontext
 from dibs.client import rights
 from dibs.errors import Invalid, Unauthorized
+from dibs.interfaces import agents
 from dibs.interfaces.http import body
 from dibs.interfaces.http.operations import NOT_ALLOWED, check_type
 from dibs.interfaces.http.replies import Refusal, reply
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dibs.server.identity import Identity
 
 MAX_BODY = 4096
+MAX_SETTINGS = 262_144  # letters of a client's settings that are looked at
 MAX_CODE_CHARS = 200
 
 
@@ -104,8 +106,24 @@ class Door:
         place = self._app.host.place
         return {
             "ok": True, "agent": who["agent"], "name": who["name"], "role": who["role"], "may": may,
-            "workspace": place.root.rpartition("/")[2],
+            "workspace": place.root.rpartition("/")[2], "hooks": _hooked(place.top),
         }  # fmt: skip
+
+
+def _hooked(folder: str) -> list[str]:
+    """The clients whose settings there call dibs: what an empty page says to do next. `dibs doctor` tries them."""
+    found = []
+    for client in agents.every():
+        base, _, ending = client.settings_file.rpartition(".")
+        for name in (client.settings_file, f"{base}.local.{ending}"):
+            try:
+                with open(f"{folder}/{name}", encoding="utf-8", errors="replace") as file:
+                    if "dibs" in file.read(MAX_SETTINGS):
+                        found.append(client.name)
+                        break
+            except OSError:
+                continue
+    return found
 
 
 class _Called:

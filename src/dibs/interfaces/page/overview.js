@@ -2,7 +2,7 @@
 import { html } from "./lib.js";
 import { S, nameOf } from "./store.js";
 import { aboutOf, model } from "./model.js";
-import { Down, Icon, Lease, Path, Rows, Up, isLow } from "./parts.js";
+import { Down, Icon, Lease, Path, Rows, Said, Up, isLow, wide } from "./parts.js";
 import { ui } from "./route.js";
 import { Agents } from "./agents.js";
 import { Waits } from "./waits.js";
@@ -16,12 +16,18 @@ function claimLook({ c, violated, quiet }) {
   return c.mode === "write" ? ["held", "c-held", "write"] : ["read", "c-held", c.mode];
 }
 
-const Waiter = ({ w }) => html`
-  <span class="tag wait" title=${`${nameOf(w.agent)} waits`}>
-    <${Icon} name="wait" label="waits:" />
-    ${nameOf(w.agent)}
-  </span>
-`;
+/** Who waits for a path: the name of one, the number of several. The name of the path comes first. */
+function Waiters({ waits }) {
+  if (!waits.length) return null;
+  const names = waits.map((w) => nameOf(w.agent));
+  const title = `${names.join(", ")} ${names.length === 1 ? "waits" : "wait"}`;
+  return html`
+    <span class=${`tag wait ${names.length > 1 ? "md" : ""}`} title=${title}>
+      <${Icon} name="wait" label="waits:" />
+      <span class="el">${names.length === 1 ? names[0] : names.length}</span>
+    </span>
+  `;
+}
 
 function ClaimRow({ r, indent, name }) {
   const c = r.c;
@@ -41,9 +47,8 @@ function ClaimRow({ r, indent, name }) {
         ${indent}
         <${Icon} name=${icon} tone=${tone} label=${label} />
         ${name}
-        ${c.mode !== "write" && html`<span class="tag">${c.mode}</span>`}
-        ${r.waits.slice(0, 2).map((w) => html`<${Waiter} key=${w.agent} w=${w} />`)}
-        ${r.waits.length > 2 && html`<span class="tag wait">+${r.waits.length - 2}</span>`}
+        ${c.mode !== "write" && html`<span class="tag md">${c.mode}</span>`}
+        <${Waiters} waits=${r.waits} />
       </span>
       <span class="by el" role="gridcell" title=${holder}>${holder}</span>
       <span role="gridcell"><${Lease} claim=${c} violated=${r.violated} quiet=${r.quiet} /></span>
@@ -69,7 +74,7 @@ const WaiterRow = ({ r, indent, name }) => html`
     </span>
     <span class="by el" role="gridcell">${nameOf(r.w.agent)}</span>
     <span class="nw c-wait" role="gridcell">waits</span>
-    <span class="left" role="gridcell"><${Up} at=${r.w.since} fine=${false} /></span>
+    <span class="left" role="gridcell"><${Up} at=${r.w.since} /></span>
   </div>
 `;
 
@@ -77,10 +82,9 @@ function TreeRow({ r }) {
   const indent = Array.from({ length: r.depth }, (_, i) => html`<i key=${i} class="ind"></i>`);
   const cut = r.name.lastIndexOf("/") + 1;
   const name = html`
-    <span class="el" title=${r.path}>
-      ${cut > 0 && html`<span class="c3">${r.name.slice(0, cut)}</span>`}
-      ${r.name.slice(cut)}
-      ${r.folder ? "/" : ""}
+    <span class="p" title=${r.path}>
+      ${cut > 0 && html`<span class="d">${r.name.slice(0, cut)}</span>`}
+      <span class="b">${r.name.slice(cut)}${r.folder ? "/" : ""}</span>
     </span>
   `;
   if (r.c) return html`<${ClaimRow} r=${r} indent=${indent} name=${name} />`;
@@ -94,8 +98,9 @@ function TreeRow({ r }) {
 
 function Held({ m }) {
   const rows = [...m.tree.names, ...m.tree.rows];
+  const holders = rows.map((r) => (r.c ? r.c.name || nameOf(r.c.agent) : r.w ? nameOf(r.w.agent) : ""));
   return html`
-    <section class="panel held" aria-label="Held paths">
+    <section class="panel held" aria-label="Held paths" style=${{ "--by": wide(holders, 6, 18) }}>
       <header>
         <h2>Held</h2>
         <span class="n">
@@ -121,17 +126,23 @@ function Held({ m }) {
   `;
 }
 
-export function EventRow({ e }) {
-  const [icon, tone] = look(e);
+/** What happened, in a sentence; until the server has said it, the kind and its facts. */
+function EventText({ e }) {
+  if (e.text) return html`<${Said} text=${e.text} />`;
   const about = aboutOf(e);
   return html`
+    <b>${e.name || e.agent}</b> <span class="c2">${e.kind.replace(".", " ")}</span>${" "}
+    ${about && about !== e.agent && html`<code>${about}</code>`} <span class="c3">${says(e)}</span>
+  `;
+}
+
+export function EventRow({ e }) {
+  const [icon, tone] = look(e);
+  return html`
     <li class="ev" data-row tabindex="-1" data-open=${`ev:${e.seq}`} data-ag=${e.agent}>
-      <span class="t">${clock(time(e.at))}</span>
+      <span class="t" title=${clock(time(e.at))}><${Up} at=${e.at} /></span>
       <${Icon} name=${icon} tone=${tone} />
-      <span class="x">
-        <b>${e.name || e.agent}</b> <span class="c2">${e.kind.replace(".", " ")}</span>${" "}
-        ${about && about !== e.agent && html`<code>${about}</code>`} <span class="c3">${says(e)}</span>
-      </span>
+      <span class="x"><${EventText} e=${e} /></span>
     </li>
   `;
 }
@@ -141,8 +152,7 @@ function Fought({ m }) {
   return html`
     <section class="panel cont" aria-label="Contention">
       <header>
-        <h2>Most contended</h2>
-        <span class="n">last 2 h</span>
+        <h2 title="in the last two hours">Most contended</h2>
         <span class="sp"></span>
         <span class="legend">
           <span><i class="sw w8 wf"></i>waits</span>
@@ -150,7 +160,7 @@ function Fought({ m }) {
         </span>
       </header>
       <ul class="scroll pad4">
-        ${m.fought.length === 0 && html`<li class="cb c3">Nothing</li>`}
+        ${m.fought.length === 0 && html`<li class="pad c3">Nothing was waited for or refused.</li>`}
         ${m.fought
           .slice(0, 8)
           .map(
@@ -183,7 +193,7 @@ function Latest() {
         ${marks.map(
           (k) => html`
             <li key=${`m${k.at}`} class="ev c-held">
-              <span class="t">${clock(k.at)}</span>
+              <span class="t" title=${clock(k.at)}><${Up} at=${k.at} /></span>
               <${Icon} name="ok" />
               <span class="x" title=${k.text}>${k.text}</span>
             </li>
@@ -197,7 +207,7 @@ function Latest() {
 
 export function Overview() {
   const m = model();
-  const wide = innerWidth >= 2200 && innerHeight >= 1200;
+  const large = innerWidth >= 2200 && innerHeight >= 1200;
   return html`
     <div class="ov">
       <${Agents} m=${m} />
@@ -207,13 +217,13 @@ export function Overview() {
           <h2>Who waits for whom</h2>
           <span class="n">${m.waits.length}</span>
           <span class="sp"></span>
-          <a class="btn q" href="#/graph">Graph</a>
+          <a class="btn q" href="#/waits">Waits</a>
         </header>
         <div class="scroll" tabindex="0"><${Waits} m=${m} /></div>
       </section>
       <${Fought} m=${m} />
       <${Latest} />
-      ${wide && html`
+      ${large && html`
         <section class="panel mini" aria-label="Timeline by agent">
           <header>
             <h2>Last two hours</h2>
@@ -224,31 +234,6 @@ export function Overview() {
           <div class="scroll"><${Lanes} by="agent" range=${[-120, 30]} /></div>
         </section>
       `}
-    </div>
-  `;
-}
-
-export function Empty({ act }) {
-  const cmd = (c) => html`
-    <div class="cmd">
-      <span>${c}</span>
-      <button class="btn q" aria-label=${`Copy ${c}`} onClick=${() => act(`copy:${c}`)}>Copy</button>
-    </div>
-  `;
-  return html`
-    <div class="mt">
-      <h2>No agents yet</h2>
-      <p>
-        As soon as an agent edits a file, claims a path or takes a task, it appears here. No reload is needed.
-      </p>
-      <ol>
-        <li>
-          <span>Install the hooks: for your clients and for git.</span>
-          ${cmd("dibs init --clients claude,codex")}
-        </li>
-        <li><span>Check that each guard refuses a forbidden write.</span>${cmd("dibs doctor")}</li>
-        <li><span>Or watch a dozen agents at work first, for a minute.</span>${cmd("dibs demo --serve")}</li>
-      </ol>
     </div>
   `;
 }

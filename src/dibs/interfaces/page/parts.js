@@ -32,17 +32,37 @@ export const Agent = ({ id }) => html`
 export const Resource = ({ path }) => html`
   <button class="lnk" data-open=${`file:${path}`}><${Path} path=${path} /></button>
 `;
-export const Up = ({ at, fine = true }) => html`
-  <time>${at ? dur((now() - (typeof at === "number" ? at : time(at))) / 1000, fine) : "–"}</time>
+export const Up = ({ at }) => html`
+  <time>${at ? dur((now() - (typeof at === "number" ? at : time(at))) / 1000) : "–"}</time>
 `;
-export const Down = ({ until, fine = false }) => html`
-  <time>${until ? dur((time(until) - now()) / 1000, fine) : "…"}</time>
-`;
+export const Down = ({ until }) => html`<time>${until ? dur((time(until) - now()) / 1000) : "…"}</time>`;
 export const Progress = ({ value, wide = "" }) => html`
   <span class=${`pg ${wide}`} title=${`${value}%`}>
     <i style=${{ transform: `scaleX(${Math.min(100, Math.max(0, value)) / 100})` }}></i>
   </span>
 `;
+
+/** A sentence of the server: what stands in backticks there is a command or a name, and looks like one. */
+export const Said = ({ text }) =>
+  String(text || "")
+    .split("`")
+    .map((part, i) => (i % 2 ? html`<code key=${i}>${part}</code>` : part));
+
+/** A command to copy: whole, however long it is. */
+export const Command = ({ text, act, label = "Copy" }) => html`
+  <span class="cp">
+    <code>${text}</code>
+    <button class="ib" title=${label} aria-label=${`${label}: ${text}`} onClick=${() => act(`copy:${text}`)}>
+      <${Icon} name="copy" />
+    </button>
+  </span>
+`;
+
+const LETTER = 6.9; // px of a usual letter of a name
+
+/** The width of a column that shows the longest of these names whole, within limits of letters. */
+export const wide = (names, least, most) =>
+  `${Math.round(LETTER * Math.min(most, Math.max(least, ...names.map((name) => name.length))))}px`;
 
 /** A button for an action; off where the caller may not call its operation. */
 export const Button = ({ act, action, op = "", cls = "", children }) => html`
@@ -75,6 +95,8 @@ export const STATES = {
   working: ["work", "c-ok"],
   waiting: ["wait", "c-wait"],
   idle: ["free", "c3"],
+  "waits for you": ["msg", "c-wait"],
+  stalled: ["silent", "c-bad"],
   silent: ["silent", "c-bad"],
   dead: ["dead", "c-dead"],
   killed: ["kill", "c-bad"],
@@ -83,8 +105,8 @@ export const STATES = {
 export function StateWord({ agent, wait }) {
   const s = agent.shown;
   if (s === "waiting") return html`waiting <${Up} at=${wait?.since} />`;
-  if (s === "silent" || s === "dead" || s === "idle") {
-    return html`${s} <${Up} at=${agent.last_seen} fine=${false} />`;
+  if (["silent", "dead", "idle", "stalled", "waits for you"].includes(s)) {
+    return html`${s} <${Up} at=${agent.last_seen} />`;
   }
   return s;
 }

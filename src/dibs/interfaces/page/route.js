@@ -28,6 +28,8 @@ export const ui = {
   allAlerts: false,
   by: "resource",
   range: null,
+  scale: 0, // of the wait graph; 0: what fits
+  hint: false, // the keys after `g` are shown
   query: "",
   kinds: new Set(),
   follow: true,

@@ -1,6 +1,13 @@
 // Signing in with a token. `dibs serve --open` needs no form: its address has a code that counts once.
 import { html, useState } from "./lib.js";
+import { Said } from "./parts.js";
 import { S } from "./store.js";
+
+/** Why a token was not taken, for the person who typed it. */
+const plain = (error) =>
+  error.status === 401
+    ? "This token does not count here: it is mistyped, was revoked, or belongs to another workspace."
+    : error.message;
 
 export function SignIn({ enter }) {
   const [token, setToken] = useState("");
@@ -14,7 +21,7 @@ export function SignIn({ enter }) {
       await enter({ token: token.trim() });
       setToken("");
     } catch (error) {
-      setSaid(error.message);
+      setSaid(plain(error));
     } finally {
       setBusy(false);
     }
@@ -22,11 +29,16 @@ export function SignIn({ enter }) {
   return html`
     <main class="signin" id="main" tabindex="-1">
       <h1>dibs</h1>
-      <p>This page shows a workspace in which coding agents coordinate. It needs to know who you are.</p>
-      <p>
-        On the server’s machine, <code>dibs serve --open</code>${" "}
-        signs you in. Elsewhere, a person makes a token: <code>dibs token new --person you</code>.
-      </p>
+      <p>This page shows a workspace in which coding agents coordinate. Sign in to see it.</p>
+      <dl>
+        <dt>On the server’s machine</dt>
+        <dd>
+          Run <code>dibs serve --open</code> in the repository: it opens this page signed in, or prints a link that
+          does. Your token is in <code>.dibs/local/serve.token</code> there.
+        </dd>
+        <dt>On another machine</dt>
+        <dd>Somebody on the server’s machine makes you a token: <code>dibs token new --person NAME</code></dd>
+      </dl>
       <form onSubmit=${go}>
         <label for="token">Token</label>
         <input
@@ -41,7 +53,7 @@ export function SignIn({ enter }) {
           <button class="btn pri" disabled=${!token.trim() || busy}>Sign in</button>
           <span class="c3">kept by the server as a session, never by this page</span>
         </div>
-        ${(said || S.error) && html`<p class="err" role="alert">${said || S.error}</p>`}
+        ${(said || S.error) && html`<p class="err" role="alert"><${Said} text=${said || S.error} /></p>`}
       </form>
     </main>
   `;

@@ -294,7 +294,7 @@ async function snapshot() {
   // all at once: whatever is older than the log's end is fetched again as soon as the stream is open
   const [me, log] = await Promise.all([
     api.me(),
-    api.call("log", { limit: FIRST_EVENTS }),
+    api.call("log", { limit: FIRST_EVENTS, sentences: true }),
     ...["status", "agents", "alerts"].map((name) => topics[name]()),
   ]);
   S.latency = performance.now() - began;
@@ -466,7 +466,7 @@ export async function fetchOlder() {
     S.older = false;
     return;
   }
-  const page = await api.call("log", { after: Math.max(0, first - 1 - 1000), limit: 1000 });
+  const page = await api.call("log", { after: Math.max(0, first - 1 - 1000), limit: 1000, sentences: true });
   for (const e of page.events) {
     if ((e.kind === "claim.granted" || e.kind === "wait.queued") && !S.resources.has(e.subject)) {
       S.resources.set(e.subject, (e.data.resources || []).map(resourceText));
@@ -482,7 +482,7 @@ export async function search(query) {
   const again = S.found.query === query;
   const first = S.events[0]?.seq || S.seq + 1;
   if (S.found.busy || (again && !S.found.first)) return;
-  const fields = { limit: 200, before: again ? S.found.first : first };
+  const fields = { limit: 200, before: again ? S.found.first : first, sentences: true };
   const text = [];
   for (const word of query.split(/\s+/).filter(Boolean)) {
     const m = /^(agent|kind|about):(.+)$/.exec(word);

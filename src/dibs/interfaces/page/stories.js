@@ -1,7 +1,7 @@
 // The stories of an agent, a path and a task: its facts, what it holds and waits for.
 import { html, useEffect, useState } from "./lib.js";
 import { S, asked, nameOf } from "./store.js";
-import { covers, model } from "./model.js";
+import { covers, doing, model } from "./model.js";
 import { Agent, Button, Down, Icon, Lease, Path, Resource, STATES, StateWord, Up } from "./parts.js";
 import { Facts, Head, Story } from "./story.js";
 import { aboutFile } from "./sentences.js";
@@ -23,7 +23,7 @@ const WaitsFor = ({ wait }) => html`
 
 const WorksOn = ({ task }) => html`
   <${TaskLink} id=${task.id} title=${task.title || task.id} />
-  ${task.progress !== undefined ? `, ${task.progress}%` : ""}, <${Up} at=${task.started_at} fine=${false} />
+  ${task.progress !== undefined ? `, ${task.progress}%` : ""}, <${Up} at=${task.started_at} />
 `;
 
 function rulesOf(a) {
@@ -40,7 +40,7 @@ function agentFacts(a, m, tone) {
     ["State", html`<span class=${tone}><${StateWord} agent=${a} wait=${wait} /></span>`],
     wait && ["Waits for", html`<${WaitsFor} wait=${wait} />`],
     blocked.length > 0 && ["Holds up", html`<${Agents} ids=${blocked.map((w) => w.agent)} />`],
-    ["Task", task ? html`<${WorksOn} task=${task} />` : "none"],
+    ["Doing", task ? html`<${WorksOn} task=${task} />` : doing(a, m) || "no task"],
     a.killed && ["Killed", a.killed],
     ["Rules", rulesOf(a)],
     a.breaker && a.breaker !== "closed" && ["Breaker", html`<span class="tag wait">${a.breaker}</span>`],
@@ -71,7 +71,7 @@ export function OfAgent({ id, act }) {
   const m = model();
   const a = agentOf(m, id);
   const held = m.byAgent.get(id) || [];
-  const [icon, tone] = a ? STATES[a.shown] : ["dead", "c-dead"];
+  const [icon, tone] = (a && STATES[a.shown]) || ["dead", "c-dead"];
   const where = a
     ? [a.client, a.type, a.host_name, a.pid && `process ${a.pid}`].filter(Boolean).join(", ")
     : "no longer here";
@@ -81,7 +81,13 @@ export function OfAgent({ id, act }) {
       ${a?.shown === "killed"
         ? html`<${Button} act=${act} action=${`revive:${id}`} op="revive" cls="pri">Revive…<//>`
         : html`
-            <${Button} act=${act} action=${`msg:${id}`} op="send">Message<//>
+            <${Button} act=${act} action=${`msg:${id}`} op="send">Message…<//>
+            ${"diff" in (S.me?.may || {}) && html`
+              <${Button} act=${act} action=${`diff:${id}`} op="diff">Show diff<//>
+            `}
+            ${"handover" in (S.me?.may || {}) && html`
+              <${Button} act=${act} action=${`handover:${id}`} op="handover">Hand to…<//>
+            `}
             <${Button} act=${act} action=${`kill:${id}`} op="kill" cls="dng">Kill…<//>
           `}
     </div>
@@ -116,8 +122,8 @@ function fileFacts(path, claims, waits) {
   const ends = c?.expires_at;
   return [
     ...claims.slice(0, 5).map((x, i) => [i ? `Also ${i}` : "Holder", html`<${Holder} c=${x} path=${path} />`]),
-    ends && ["Ends", html`${clock(time(ends), false)}, in <${Down} until=${ends} fine=${true} />`],
-    c?.expected && ["Expected", html`${dur(c.expected)}, so far <${Up} at=${c.since} fine=${false} />`],
+    ends && ["Ends", html`${clock(time(ends), false)}, in <${Down} until=${ends} />`],
+    c?.expected && ["Expected", html`${dur(c.expected)}, so far <${Up} at=${c.since} />`],
     c && ["For", c.reason || (c.task ? html`<${TaskLink} id=${c.task} />` : "not given")],
     ["Waiting", waits.length ? waits.map((w) => html`<${Waiter} key=${w.agent} w=${w} />`) : "nobody"],
   ];
@@ -186,6 +192,7 @@ export function OfTask({ id, act }) {
       ${["failed", "quarantined", "cancelled", "discovery", "scoped"].includes(state) && html`
         <${Button} act=${act} action=${`requeue:${id}`} op="task move">Requeue…<//>
       `}
+      ${!over && html`<${Button} act=${act} action=${`edittask:${id}`} op="task move">Edit…<//>`}
       ${!over && html`<${Button} act=${act} action=${`cancel:${id}`} op="task cancel" cls="dng">Cancel…<//>`}
     </div>
     <div class="bd0" tabindex="-1">
@@ -199,7 +206,7 @@ export function OfTask({ id, act }) {
           t.run && ["Run", t.run],
           (full?.notes || []).length > 0 && ["Last note", full.notes.at(-1).text],
           (t.why || full?.why) && ["Why", t.why || full.why],
-          ["Added", html`<${Up} at=${t.created_at} fine=${false} /> ago`],
+          ["Added", html`<${Up} at=${t.created_at} /> ago`],
         ]}
       />
       <${Story}

@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { S, asked } from "./store.js";
 import { aboutOf } from "./model.js";
-import { Icon } from "./parts.js";
+import { Icon, Said } from "./parts.js";
 import { close } from "./route.js";
 import { useSentences } from "./sentences.js";
 import { clock, count, look, says, time } from "./words.js";
@@ -29,7 +29,7 @@ export function Story({ id, test, query, about: what }) {
   const live = S.phase === "live";
   useEffect(
     () =>
-      query && live ? asked("log", { ...query, limit: SHOWN }, (page) => setOlder(page.events)) : undefined,
+      query && live ? asked("log", { ...query, limit: SHOWN, sentences: true }, (page) => setOlder(page.events)) : undefined,
     [id, !query, live],
   );
   const found = new Map(older.map((e) => [e.seq, e]));
@@ -49,7 +49,7 @@ export function Story({ id, test, query, about: what }) {
             <span class="t">${clock(time(e.at))}</span>
             <${Icon} name=${icon} tone=${tone} />
             <span class="x">
-              ${told.get(e.seq) || html`
+              ${told.get(e.seq) || e.text ? html`<${Said} text=${told.get(e.seq) || e.text} />` : html`
                 <b>${e.name || e.agent}</b> ${e.kind.replace(".", " ")} ${about && html`<code>${about}</code>`}${" "}
                 <span class="c2">${says(e)}</span>
               `}${" "}

@@ -4,7 +4,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import * as api from "./api.js";
 import { S, nameOf, now } from "./store.js";
 import { model } from "./model.js";
-import { Button, Icon, Progress, Rows, STATES, StateWord, Up } from "./parts.js";
+import { Button, Command, Icon, Progress, Rows, STATES, StateWord, Up } from "./parts.js";
 import { clock, count, dur, time } from "./words.js";
 
 const COLUMNS = [
@@ -65,7 +65,7 @@ function Executing({ t, agent, wait }) {
       <${Progress} value=${t.progress} />
       <span>${t.progress}%</span>
     `}
-    <span class="c3 nw"><${Up} at=${t.started_at} fine=${false} /></span>
+    <span class="c3 nw"><${Up} at=${t.started_at} /></span>
   `;
 }
 
@@ -258,9 +258,9 @@ function scrollToColumn(state) {
   column?.parentNode.scrollTo({ left: column.offsetLeft - 12 });
 }
 
-const Columns = ({ b }) => html`
+const Columns = ({ b, shown }) => html`
   <div class="chips colnav" role="group" aria-label="Go to column">
-    ${COLUMNS.map(
+    ${shown.map(
       ([state, title]) => html`
         <button key=${state} class="chip" onClick=${() => scrollToColumn(state)}>
           ${title}
@@ -271,41 +271,62 @@ const Columns = ({ b }) => html`
   </div>
 `;
 
-/** The rows of a column; those of planned tasks under two headings. */
+/** The rows of a column; of planned tasks first those that are ready, then, under a heading, those that are blocked. */
 function rowsOf(b, state) {
   const rows = (tasks) => tasks.map((t) => ({ id: t.id, t }));
-  if (state !== "planned") return rows(b.by[state]);
+  if (state !== "planned") return { rows: rows(b.by[state]) };
   const isBlocked = (t) => t.waits_for || open(t).length;
   const ready = b.by.planned.filter((t) => !isBlocked(t));
   const blocked = b.by.planned.filter(isBlocked);
-  return [
-    { id: "\tready", sub: "Ready", n: ready.length },
-    ...rows(ready),
-    { id: "\tblocked", sub: "Blocked", n: blocked.length },
-    ...rows(blocked),
-  ];
+  const sub = { id: "\tblocked", sub: "Blocked", n: blocked.length };
+  return { ready: ready.length, rows: [...rows(ready), ...(blocked.length ? [sub, ...rows(blocked)] : [])] };
 }
 
 function Column({ b, m, state, title, on }) {
-  const rows = rowsOf(b, state);
+  const { rows, ready } = rowsOf(b, state);
   const row = (x) =>
     x.sub
       ? html`<div key=${x.id} class="sub" role="row"><span role="gridcell">${x.sub} <b>${x.n}</b></span></div>`
       : html`<${Card} key=${x.id} t=${x.t} m=${m} on=${on} />`;
   return html`
     <section class="panel" data-col=${state} aria-label=${title}>
-      <header><h2>${title}</h2><span class="n">${b.by[state].length}${S.more.tasks ? "+" : ""}</span></header>
+      <header>
+        <h2>${title}</h2>
+        <span class="n">${b.by[state].length}${S.more.tasks ? "+" : ""}</span>
+        ${ready !== undefined && html`<span class="n">· ${ready} ready</span>`}
+      </header>
       <${Rows}
         items=${rows}
         height=${state === "complete" ? DONE : CARD + 5}
         label=${title}
         cls=${rows.length > 100 ? "fixed" : ""}
-        empty=${html`<p class="c3">none</p>`}
+        empty=${null}
         row=${row}
       />
     </section>
   `;
 }
+
+/** A column without tasks: its name and nothing else, so that the others have the room. */
+const Folded = ({ state, title }) => html`
+  <section class="panel fold" data-col=${state} aria-label=${title}>
+    <header><h2>${title}</h2><span class="n">0</span></header>
+  </section>
+`;
+
+const WIDTHS = { planned: 1.15, executing: 1.25, discovery: 0.8, scoped: 0.8, complete: 0.85 };
+
+const NoTasks = ({ act }) => html`
+  <div class="mt">
+    <h2>No tasks yet</h2>
+    <p>
+      A task waits here until an agent takes it. Agents take them with <code>dibs task next</code>; without tasks they
+      work on what they are told, and their claims are on the overview.
+    </p>
+    <${Button} act=${act} action="addtask:" op="task add" cls="pri">Add a task…<//>
+    <div class="cmd"><${Command} text="dibs task add 'what is to be done'" act=${act} /></div>
+  </div>
+`;
 
 export function Tasks({ act }) {
   const m = model();
@@ -314,9 +335,14 @@ export function Tasks({ act }) {
   const [at, setAt] = useState("");
   useDependencies(at);
   useWires(box, at);
+  if (S.whole && !S.tasks.size) return html`<${NoTasks} act=${act} />`;
+  const isFull = ([state]) => b.by[state].length > 0;
+  const shown = COLUMNS.filter(isFull);
+  const columns = COLUMNS.map(([state]) => (isFull([state]) ? `minmax(0, ${WIDTHS[state]}fr)` : "36px")).join(" ");
   return html`
     <div class="bd">
       <div class="bar0">
+        <${Button} act=${act} action="addtask:" op="task add"><${Icon} name="add" />Add task…<//>
         <${Run} run=${S.run} />
         <span class="sp"></span>
         <span class="legend">
@@ -325,12 +351,12 @@ export function Tasks({ act }) {
         </span>
       </div>
       ${b.stopped.length > 0 && html`<${StoppedTasks} tasks=${b.stopped} act=${act} />`}
-      <${Columns} b=${b} />
-      <div class="cols" ref=${box}>
-        ${COLUMNS.map(
-          ([state, title]) => html`
-            <${Column} key=${state} b=${b} m=${m} state=${state} title=${title} on=${setAt} />
-          `,
+      <${Columns} b=${b} shown=${shown} />
+      <div class="cols" ref=${box} style=${{ "--cols": columns }}>
+        ${COLUMNS.map(([state, title]) =>
+          isFull([state])
+            ? html`<${Column} key=${state} b=${b} m=${m} state=${state} title=${title} on=${setAt} />`
+            : html`<${Folded} key=${state} state=${state} title=${title} />`,
         )}
         <svg id="wires" aria-hidden="true"></svg>
       </div>

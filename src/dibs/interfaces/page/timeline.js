@@ -3,26 +3,47 @@ import { html, useRef } from "./lib.js";
 import { S, now } from "./store.js";
 import { Icon } from "./parts.js";
 import { choose, ui } from "./route.js";
-import { Lanes, WHOLE } from "./lanes.js";
+import { Lanes, WHOLE, extent } from "./lanes.js";
 import { clock, time } from "./words.js";
 
-const SPAN = WHOLE[1] - WHOLE[0];
 const BINS = 60;
 
-export const range = () => ui.range || (ui.phone ? [-30, 10] : WHOLE);
+const LEAST = 1; // minutes that are shown of a workspace that has just begun
+const RANGES = [
+  ["15 m", -15, 5],
+  ["30 m", -30, 10],
+  ["2 h", ...WHOLE],
+];
+
+/** What was chosen; else a quarter of an hour, or less where that has all there is. */
+export function range() {
+  if (ui.range) return ui.range;
+  const minutes = extent() * 1.08;
+  if (minutes >= 15) return RANGES[0].slice(1);
+  const past = Math.max(LEAST, minutes);
+  return [-past, past / 3];
+}
+/** All that happened in the two hours. */
+const all = () => {
+  const past = Math.min(-WHOLE[0], Math.max(LEAST, extent() * 1.04));
+  return [-past, past / 4];
+};
 export function zoom(by) {
   const [a, b] = range();
-  const width = Math.max(2, Math.min(150, (b - a) * by));
-  const end = Math.min(b, Math.max(1, width * 0.2));
+  const width = Math.max(1, Math.min(150, (b - a) * by));
+  const end = Math.min(b, Math.max(0.2, width * 0.2));
   ui.range = [Math.max(WHOLE[0], end - width), end];
 }
 
+/** What the histogram covers, in minutes around now: two hours, or less of a workspace that is younger. */
+const whole = () => (extent() > 30 ? WHOLE : RANGES[1].slice(1));
+
 /** How many events, refusals and alarms there were in each part of the whole window. */
-function histogram(t) {
+function histogram(t, [begin, end]) {
   const bins = Array.from({ length: BINS }, () => [0, 0, 0]);
   for (let i = S.events.length - 1; i >= 0; i -= 1) {
     const e = S.events[i];
-    const k = Math.floor((((time(e.at) - t) / 60000 - WHOLE[0]) / SPAN) * BINS);
+    const k = Math.floor((((time(e.at) - t) / 60000 - begin) / (end - begin)) * BINS);
     if (k < 0) break;
     if (k >= BINS) continue;
     bins[k][0] += 1;
@@ -38,9 +59,10 @@ const limited = (minutes, least, most) => Math.min(most, Math.max(least, minutes
 function useWindow([a, b]) {
   const el = useRef(null);
   const drag = useRef(null);
+  const [begin, end] = whole();
   const at = (e) => {
     const box = el.current.getBoundingClientRect();
-    return limited(((e.clientX - box.left) / box.width) * SPAN + WHOLE[0], ...WHOLE);
+    return limited(((e.clientX - box.left) / box.width) * (end - begin) + begin, begin, end);
   };
   const onPointerDown = (e) => {
     drag.current = at(e);
@@ -55,15 +77,15 @@ function useWindow([a, b]) {
     if (drag.current === null) return;
     const isClick = Math.abs(at(e) - drag.current) <= 1;
     drag.current = null;
-    choose({ range: isClick ? [...WHOLE] : ui.range });
+    choose({ range: isClick ? all() : ui.range });
   };
   const onKeyDown = (e) => {
     const step = { ArrowLeft: -5, ArrowRight: 5 }[e.key];
     if (!step) return;
     e.preventDefault();
     e.stopPropagation();
-    const begin = limited(a + step, WHOLE[0], WHOLE[1] - (b - a));
-    choose({ range: [begin, begin + b - a] });
+    const from = limited(a + step, begin, end - (b - a));
+    choose({ range: [from, from + b - a] });
   };
   return { ref: el, onPointerDown, onPointerMove, onPointerUp, onKeyDown };
 }
@@ -72,7 +94,8 @@ function useWindow([a, b]) {
 function Brush() {
   const [a, b] = range();
   const t = now();
-  const bins = histogram(t);
+  const [begin, end] = whole();
+  const bins = histogram(t, [begin, end]);
   const most = Math.max(4, ...bins.map(([all]) => all));
   const bar = (cls, i, n) =>
     n > 0 && html`
@@ -82,7 +105,7 @@ function Brush() {
         style=${{ left: `${(i / BINS) * 100}%`, height: `${Math.round((34 * n) / most)}px` }}
       ></i>
     `;
-  const percent = (minutes) => `${(minutes / SPAN) * 100}%`;
+  const percent = (minutes) => `${(minutes / (end - begin)) * 100}%`;
   return html`
     <div class="brushbox">
       <span class="c3 brl">Drag to zoom, click for all</span>
@@ -91,14 +114,14 @@ function Brush() {
         role="slider"
         tabindex="0"
         aria-label="Time window; arrows move it, [ and ] zoom"
-        aria-valuemin=${WHOLE[0]}
-        aria-valuemax=${WHOLE[1]}
+        aria-valuemin=${begin}
+        aria-valuemax=${end}
         aria-valuenow=${Math.round(a)}
         aria-valuetext=${`${clock(t + a * 60000, false)} to ${clock(t + b * 60000, false)}`}
         ...${useWindow([a, b])}
       >
         ${bins.map(([n, r, v], i) => html`${bar("hb", i, n)}${bar("hb r", i, r)}${bar("hb vv", i, v)}`)}
-        <div class="win" style=${{ left: percent(a - WHOLE[0]), width: percent(b - a) }}></div>
+        <div class="win" style=${{ left: percent(a - begin), width: percent(b - a) }}></div>
       </div>
     </div>
   `;
@@ -116,20 +139,22 @@ export function Timeline() {
           <button aria-pressed=${ui.by === "agent"} onClick=${() => choose({ by: "agent" })}>By agent</button>
         </span>
         <span class="seg" role="group" aria-label="Range">
-          ${[
-            ["15 m", -15, 5],
-            ["30 m", -30, 10],
-            ["2 h", -120, 30],
-          ].map(
+          <button aria-pressed=${!ui.range} onClick=${() => choose({ range: null })}>Auto</button>
+          ${RANGES.map(
             ([w, p, q]) => html`
-              <button key=${w} aria-pressed=${a === p && b === q} onClick=${() => choose({ range: [p, q] })}>
+              <button
+                key=${w}
+                aria-pressed=${!!ui.range && a === p && b === q}
+                onClick=${() => choose({ range: [p, q] })}
+              >
                 ${w}
               </button>
             `,
           )}
+          <button title="Everything of the last two hours" onClick=${() => choose({ range: all() })}>All</button>
         </span>
         <span class="c3 nw">
-          ${clock(t + a * 60000, false)} to ${clock(t + b * 60000, false)}
+          ${clock(t + a * 60000, b - a < 10)} to ${clock(t + b * 60000, b - a < 10)}
           ${early > t + a * 60000 ? `; events here from ${clock(early, false)} on` : ""}
         </span>
         <span class="sp"></span>

@@ -10,6 +10,8 @@ const TONES = {
   working: "var(--ok-f)",
   waiting: "var(--wait-f)",
   idle: "var(--line2)",
+  "waits for you": "var(--wait-f)",
+  stalled: "var(--bad-f)",
   silent: "var(--bad-f)",
   dead: "var(--dead-f)",
   killed: "var(--bad-f)",
@@ -32,7 +34,7 @@ const alertWords = (open) => {
 };
 
 function Answer({ m, empty }) {
-  const n = m.open.length;
+  const n = m.open.reduce((sum, a) => sum + a.ids.length, 0);
   if (S.phase === "lost") {
     return html`
       <${Main} tone="gone" about=${`As of ${clock(S.lostAt)}`}>
@@ -40,14 +42,19 @@ function Answer({ m, empty }) {
       <//>
     `;
   }
-  if (empty) return html`<${Main} tone="gone" about="Workspace is ready">Nobody here yet<//>`;
+  if (empty) return html`<${Main} tone="gone" about="Workspace is ready">No agents yet<//>`;
   if (n) return html`<${Needs} n=${n} about=${alertWords(m.open)} />`;
   if (S.warnings.length) {
     return html`<${Main} tone="bad" about="the store, or delivery">${count(S.warnings.length, "warning")}<//>`;
   }
   if (m.plain.length) return html`<${Needs} n=${m.plain.length} about=${[...new Set(m.plain)].join(" · ")} />`;
-  const blocked = m.waits.length ? `${m.waits.length} blocked` : "nobody is blocked";
-  const about = S.alerts === null ? blocked : `no open alert, ${blocked}`;
+  const waiting = m.agents.filter((a) => a.shown === "waiting").length;
+  const quiet = S.alerts === null ? "" : "no open alert";
+  if (waiting) {
+    const text = `${waiting} of ${m.agents.length} wait${waiting === 1 ? "s" : ""}`;
+    return html`<${Main} tone="wait" about=${quiet}><${Icon} name="wait" />${text}<//>`;
+  }
+  const about = [quiet, "nobody waits"].filter(Boolean).join(", ");
   return html`<${Main} tone="fine" about=${about}><${Icon} name="ok" />All well<//>`;
 }
 
@@ -55,7 +62,7 @@ function Blocked({ m }) {
   const longest = m.waits[0];
   return html`
     <div class="v blk">
-      <span class="k">Blocked</span>
+      <span class="k">Waiting</span>
       <div class=${`n ${m.waits.length ? "c-wait" : ""}`}>
         ${m.waits.length}${" "}
         <small>
@@ -98,7 +105,7 @@ function Held({ m }) {
       <div class="n">
         ${m.claims.length}
         ${S.more.claims ? "+" : ""}${" "}
-        ${next && html`<small class="xtra">next ends <${Down} until=${next.expires_at} fine=${true} /></small>`}
+        ${next && html`<small class="xtra">next ends <${Down} until=${next.expires_at} /></small>`}
       </div>
     </div>
   `;

@@ -2,14 +2,15 @@
 
 const pad = (n) => String(n).padStart(2, "0");
 
-/** A length of time in seconds, for people; `fine` keeps the seconds of long minutes. */
-export function dur(seconds, fine = false) {
+/** A length of time in seconds, for people: one form everywhere, so that the times of a row can be compared. */
+export function dur(seconds) {
   const s = Math.max(0, Math.round(seconds));
   if (s < 60) return `${s}s`;
   const m = Math.floor(s / 60);
-  if (m < 60) return fine || m < 5 ? `${m}m${pad(s % 60)}s` : `${m}m`;
+  if (m < 60) return `${m}m`;
   const hours = Math.floor(m / 60);
-  return hours < 48 ? `${hours}h${pad(m % 60)}m` : `${Math.floor(hours / 24)}d${hours % 24}h`;
+  if (hours >= 48) return `${Math.floor(hours / 24)}d`;
+  return m % 60 ? `${hours}h${pad(m % 60)}m` : `${hours}h`;
 }
 
 /** The wall clock of the person who looks. */

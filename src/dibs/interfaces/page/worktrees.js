@@ -2,7 +2,7 @@
 // last said.
 import { html, useEffect } from "./lib.js";
 import { S, may, nameOf, refetch, why } from "./store.js";
-import { Agent, Icon, Path, Rows, Up } from "./parts.js";
+import { Agent, Button, Command, Icon, Path, Rows, Said, Up } from "./parts.js";
 import { count } from "./words.js";
 
 const REFRESH_MS = 10000; // a look that finds nothing new leaves no event
@@ -20,7 +20,7 @@ export function where(file, sides) {
     (file.hunks.length > 3 ? `; and ${count(file.hunks.length - 3, "more place", "more places")}` : "")
   );
 }
-const whose = (side) => (side.agents.length ? ` of ${side.agents.map(nameOf).join(", ")}` : "");
+const whose = (side) => (side.agents.length ? `, ${side.agents.map(nameOf).join(", ")}` : "");
 
 /** The line above the views: how many pairs, the newest, and where to look. */
 export function Coming() {
@@ -39,7 +39,7 @@ export function Coming() {
         ${c.sides[0].name} and ${c.sides[1].name} would conflict if merged now: ${files.slice(0, 2).join(", ")}
         ${c.count > 2 ? ` and ${c.count - 2} more` : ""}
       </span>
-      <span class="meta"><${Up} at=${c.since} fine=${false} /> ago</span>
+      <span class="meta"><${Up} at=${c.since} /> ago</span>
       <span class="act"><a class="btn" href="#/worktrees">Show</a></span>
     </section>
   `;
@@ -75,12 +75,12 @@ function Pair({ c }) {
           )}
         ${c.count > FILES && html`<div class="l2 c3">and ${count(c.count - FILES, "more file")}</div>`}
       </div>
-      <div role="gridcell" class="num"><${Up} at=${c.since} fine=${false} /></div>
+      <div role="gridcell" class="num"><${Up} at=${c.since} /></div>
     </div>
   `;
 }
 
-function Radar() {
+function Radar({ act }) {
   const r = S.radar;
   const list = r?.conflicts || [];
   const empty = !r
@@ -99,7 +99,7 @@ function Radar() {
               <p>
                 Not checked yet. A server checks by itself as soon as there are two worktrees or branches; to check now:
               </p>
-              <code class="todo">dibs radar</code>
+              <${Command} text="dibs radar" act=${act} />
             </div>
           `;
   return html`
@@ -108,7 +108,7 @@ function Radar() {
         <h2>Would conflict if merged now</h2>
         <span class="n">${count(list.length, "pair")}${r?.more ? "+" : ""}</span>
         <span class="sp"></span>
-        ${r?.looked_at && html`<span class="c3">checked <${Up} at=${r.looked_at} fine=${false} /> ago</span>`}
+        ${r?.looked_at && html`<span class="c3">checked <${Up} at=${r.looked_at} /> ago</span>`}
       </header>
       <${Rows}
         items=${list}
@@ -152,8 +152,8 @@ function Landing({ x, place, lander, act }) {
       <div role="gridcell" class="l1"><${Icon} name=${icon} tone=${tone} /><b class="el">${x.branch}</b></div>
       <div role="gridcell" class=${tone}>${x.state}</div>
       <div role="gridcell" class="el">${x.name || nameOf(x.agent)}</div>
-      <div role="gridcell" class="el c2" title=${said}>${said}</div>
-      <div role="gridcell" class="num"><${Up} at=${x.decided_at || x.at} fine=${false} /></div>
+      <div role="gridcell" class="c2 how" title=${said}><${Said} text=${said} /></div>
+      <div role="gridcell" class="num"><${Up} at=${x.decided_at || x.at} /></div>
       <div role="gridcell" class="mut-act">
         ${x.state === "queued" && html`
           <button
@@ -171,12 +171,12 @@ function Landing({ x, place, lander, act }) {
 }
 
 /** Who lands now, or keeps others from it. */
-function Lander({ lander, queued }) {
+function Lander({ lander, queued, act }) {
   if (!lander) {
     return (
       queued > 0 && html`
         <p class="now c-wait">
-          <${Icon} name="wait" />No lander is running. Start one: <code>dibs land --all</code>
+          <${Icon} name="wait" />No lander is running. Start one: <${Command} text="dibs land --all" act=${act} />
         </p>
       `
     );
@@ -202,7 +202,7 @@ function Queue({ act }) {
     : html`
         <div class="pad c2">
           <p>Nothing was queued yet. In the worktree of a branch that is ready:</p>
-          <code class="todo">dibs land</code>
+          <${Command} text="dibs land" act=${act} />
         </div>
       `;
   return html`
@@ -211,13 +211,14 @@ function Queue({ act }) {
         <h2>Landing on ${q?.onto || "main"}</h2>
         <span class="n">${count(q?.queued || 0, "branch", "branches")} queued</span>
         <span class="sp"></span>
+        <${Button} act=${act} action="land:" op="land" cls="q">Land a branch…<//>
         ${q?.last && html`
           <span class="c3">
-            last moved <${Up} at=${q.last.at} fine=${false} /> ago to <code>${q.last.commit.slice(0, 12)}</code>
+            last moved <${Up} at=${q.last.at} /> ago to <code>${q.last.commit.slice(0, 12)}</code>
           </span>
         `}
       </header>
-      <${Lander} lander=${lander} queued=${queued.length} />
+      <${Lander} lander=${lander} queued=${queued.length} act=${act} />
       <${Rows}
         items=${list}
         height=${34}
@@ -246,7 +247,7 @@ export function Worktrees({ act }) {
     const timer = setInterval(() => refetch("worktrees", 0), REFRESH_MS);
     return () => clearInterval(timer);
   }, []);
-  return html`<div class="wt"><${Radar} /><${Queue} act=${act} /></div>`;
+  return html`<div class="wt"><${Radar} act=${act} /><${Queue} act=${act} /></div>`;
 }
 
 /** Facts for the drawer. */
@@ -255,7 +256,7 @@ export const pairFacts = (c) => [
     i ? "Other side" : "One side",
     html`<b>${s.name}</b>${whose(s)}${s.tree && html`<br /><code>${s.tree}</code>`}`,
   ]),
-  ["Since", html`<${Up} at=${c.since} fine=${false} /> ago`],
+  ["Since", html`<${Up} at=${c.since} /> ago`],
   ...c.files.map((f) => [
     f.kind,
     html`<${Path} path=${f.path} /> <span class="c2">${f.hunks.length ? where(f, c.sides) : ""}</span>`,

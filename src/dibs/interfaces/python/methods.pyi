@@ -81,6 +81,7 @@ _Kind: TypeAlias = Literal[
     "deadlock",
     "expired",
     "dead",
+    "asks",
     "silent",
     "violation",
     "bypass",
@@ -150,12 +151,19 @@ class Methods:
     ) -> AlertsAnswer:
         """Show what needs attention: open and acknowledged alerts, with evidence and a remedy.
 
-        Answers: alerts[], not_kept, deliveries, more, cursor; sometimes looker.
+        Answers: alerts[], groups[], not_kept, deliveries, more, cursor; sometimes looker.
         Raises: Invalid, Busy, Unavailable.
         """
 
-    def alerts_ack(self, id: str, *, why: str | None = None, request_id: str | None = None) -> AlertAckAnswer:
-        """Acknowledge an alert: you have taken note of it.
+    def alerts_ack(
+        self,
+        id: str | None = None,
+        *,
+        kind: _Kind | None = None,
+        why: str | None = None,
+        request_id: str | None = None,
+    ) -> AlertAckAnswer:
+        """Dismiss an alert, all of a kind, or all: you have taken note.
 
         Answers: alerts[].
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
@@ -185,7 +193,7 @@ class Methods:
         """
 
     def check(self, *, check: str | None = None, since: float | str | None = None) -> CheckAnswer:
-        """Audit the workspace: ten points of coordination, guards, rules, violations, deploys, the log.
+        """Audit the workspace in 22 checks: ten points of coordination, guards, rules, violations, deploys, the log.
 
         Answers: workspace, checks[], failed[], wrong[], unknown[], severity, risk, result.
         Raises: Invalid, Busy, Unavailable.
@@ -243,7 +251,7 @@ class Methods:
     def doctor(self) -> DoctorAnswer:
         """Check that dibs works here: the workspace, its folder, the store and its record.
 
-        Answers: checks[], failed[]; sometimes guarded[], todo[].
+        Answers: checks[], failed[]; sometimes sections[], guarded[], todo[].
         Raises: Invalid, Busy, Unavailable.
         """
 
@@ -369,6 +377,7 @@ class Methods:
         text: str | None = None,
         after: int | None = None,
         before: int | None = None,
+        sentences: bool | None = None,
     ) -> LogAnswer:
         """Show the events of the log: what happened, when, and by which agent.
 
@@ -443,10 +452,10 @@ class Methods:
         limit: int | None = None,
         after: str | None = None,
     ) -> RestoreAnswer:
-        """Restore a file that was overwritten while another agent held it; without a path, list what is kept.
+        """Restore a file that was overwritten while another agent held it; without a file, list what is kept.
 
-        Answers: ; sometimes kept[], restored, id, undo, token, more, cursor.
-        Raises: Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
+        Answers: ; sometimes kept[], restored, id, undo, token, holders[], more, cursor.
+        Raises: Conflict, Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
 
     def revive(self, agent: str, *, request_id: str | None = None) -> ReviveAnswer:
@@ -719,8 +728,8 @@ class Methods:
     ) -> StatusAnswer:
         """Show which agent holds what, and which agents wait.
 
-        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes undelivered[],
-        warnings[].
+        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_groups[], alert_count, more, cursor;
+        sometimes undelivered[], warnings[].
         Raises: Invalid, Busy, Unavailable.
         """
 

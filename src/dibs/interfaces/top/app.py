@@ -324,7 +324,7 @@ class Top(App[None]):
         if again and not state.found_from:
             return
         before = state.found_from if again else (state.events[0]["seq"] if state.events else state.seq + 1)
-        fields = {"limit": SEARCH_EVENTS, "before": before, **search_fields(query)}
+        fields = {"limit": SEARCH_EVENTS, "before": before, "sentences": True, **search_fields(query)}
         self.tell("searching the log …")
         answer = await self.ask(lambda asker: asker.ask("log", fields))
         if answer is not None:
@@ -337,7 +337,8 @@ class Top(App[None]):
         """Read the events before the first that is here."""
         first = self.state.events[0]["seq"]
         after = max(0, first - 1 - PAGE_EVENTS)
-        answer = await self.ask(lambda asker: asker.ask("log", {"after": after, "limit": first - 1 - after}))
+        fields: dict[str, object] = {"after": after, "limit": first - 1 - after, "sentences": True}
+        answer = await self.ask(lambda asker: asker.ask("log", fields))
         if answer is not None:
             events = answer["events"]
             self.state.older(events, older=bool(events) and events[0]["seq"] > 1)
@@ -359,6 +360,7 @@ class Top(App[None]):
     def open(self, what: str) -> None:
         """Open a story."""
         story = Story(what)
+        story.select_first(self.view.model)
         self.view.stories.append(story)
         self.paint()
         self.run_worker(self._read(story))

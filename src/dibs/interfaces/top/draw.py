@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from dibs.interfaces.top.rows import Line, Span
 
-LESS = 4  # columns below which a text is not worth showing
-
 
 def width_of(line: Iterable[Span]) -> int:
     """How many columns a line takes."""
@@ -54,19 +52,6 @@ def pad(text: str, columns: int, *, right: bool = False) -> str:
     text = cut(text, columns)
     blanks = " " * (columns - cells(text))
     return blanks + text if right else text + blanks
-
-
-def path_cut(path: str, columns: int) -> str:
-    """A path that gives way in the middle: the folder shrinks, the name stays."""
-    if cells(path) <= columns:
-        return path
-    end = len(path) - 1 if path.endswith("/") else len(path)
-    place = path.rfind("/", 0, end) + 1
-    name = path[place:]
-    room = columns - cells(name)
-    if place and room >= LESS:
-        return f"{cut(path[:place], room - 1)}/{name}"
-    return cut(name, columns)
 
 
 def between(left: Iterable[Span], right: Iterable[Span], columns: int, fill: str = " ", style: str = "") -> Line:

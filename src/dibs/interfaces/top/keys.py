@@ -43,6 +43,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str, dict[str, str]], ...]], ...] = (
         ("/", "filter; in the log: words, agent:ada, kind:claim., about:src/db; enter searches all of it",
          {"filter": "slash"}),
         ("s", "another order", {"choose('sort_next')": "s"}),
+        ("z", "the pane alone, or all panes (from 100 columns on)", {"choose('toggle_zoom')": "z"}),
         ("space", "stop or follow the log", {"choose('toggle_follow')": "space"}),
         ("click, twice, wheel", "select, open, move (with shift the terminal selects text)", {}),
         ("?", "keyboard shortcuts", {"keys": "question_mark"}),

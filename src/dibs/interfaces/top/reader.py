@@ -116,7 +116,7 @@ class FeedReader(threading.Thread):
         with state.mutex:
             state.me, state.role, state.may = who["name"] or who["agent"], who["role"], may
             state.workspace = asker.session.place.root.rpartition("/")[2]
-        log = asker.ask("log", {"limit": FIRST_EVENTS})
+        log = asker.ask("log", {"limit": FIRST_EVENTS, "sentences": True})
         for topic in ("status", "agents", "alerts"):
             self.read(topic)
         state.begin(log["events"], int(log["cursor"] or 0), older=log["earlier"])
@@ -224,7 +224,7 @@ class FeedReader(threading.Thread):
         """The events after the last one that is here; returns how many."""
         count, more = 0, True
         while more and not self._stopping.is_set():
-            answer = self._asker.ask("log", {"after": self._state.seq, "limit": PAGE_EVENTS})
+            answer = self._asker.ask("log", {"after": self._state.seq, "limit": PAGE_EVENTS, "sentences": True})
             events, more = answer["events"], answer["more"]
             if events and events[0]["seq"] > self._state.seq + 1:
                 self._anew(

@@ -8,10 +8,10 @@ process is refused when it uses the old ones.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations.agents import aliases, beliefs, departures, names, roles, speech, stops
+from dibs.operations.agents import aliases, beliefs, departures, names, roles, speech, stops, turns
 from dibs.operations.agents.records import AGENT_KEYS, get_agent, put_agent, registered_agent
 from dibs.operations.agents.registration import register, set_process
-from dibs.operations.claims import endings, releases, resources, views
+from dibs.operations.claims import contention, endings, releases, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, iso, process_name, related, with_jobs
@@ -94,7 +94,6 @@ MAX_ALERTS_LISTED = 8  # in one briefing
 MAX_ASSIGNED_SHOWN = 20  # of one agent, in a list of agents
 MAX_CLAIMS_READ = 1_000  # in the search for other agents at work
 OTHERS, FILES = 6, 4  # other agents that a briefing names, and the files of each
-RECENT_MS = 120_000  # twice the interval at which an agent's activity is recorded
 
 
 # --- boot
@@ -117,8 +116,7 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> Boot:
     call.name = agent["name"]
     if is_new:
         FOLLOW_UPS.started(tx, call, request["tree"])
-    releases.renew_active(tx, call)
-    claims, unended = _live(tx, call)
+    claims, unended = _live(tx, call, moved=moved)
     if moved:
         _move(tx, call.agent, claims)
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
@@ -156,7 +154,10 @@ def _started(tx: Transaction, call: Call, process: Process | None, request: Boot
         agent["client_type"] = client_type
     agent["can"] = sorted(set(request["can"])) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
-    agent.pop("ended", None)
+    for over in ("ended", "waits", "stalled"):
+        agent.pop(over, None)  # type: ignore[misc]
+    if process is not None and agent["process"] != process:
+        agent.pop("turn", None)  # of a process that ended in the middle of it
     if process is not None and agent["process"] != process:
         set_process(tx, agent, process, program=call.is_program(process), host=call.host)
     agent["client"] = call.kind or agent.get("client", "")
@@ -181,7 +182,7 @@ def come_back(tx: Transaction, call: Call, agent: Agent) -> None:
     agent["incarnation"] += 1
     agent["seen"], call.from_current_process = tx.now, True
     put_agent(tx, agent)
-    _move(tx, call.agent, _live(tx, call)[0])
+    _move(tx, call.agent, _live(tx, call, moved=True)[0])
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": call.client})
 
 
@@ -230,19 +231,22 @@ def _change(before: str | None, now: str) -> Change:
     return "new" if before is None else "same" if before == now else "changed"
 
 
-def _live(tx: Transaction, call: Call) -> tuple[list[Claim], int]:
-    """The agent's live claims; claims that ended unnoticed are ended now and count as lost.
+def _live(tx: Transaction, call: Call, *, moved: bool) -> tuple[list[Claim], int]:
+    """The agent's live claims, renewed; claims that ended unnoticed are ended now and count as lost.
 
-    Of very many, the sweeps end the rest; returns how many these are.
+    Another process than before (`moved`) keeps nothing past its deadline: the one that would have is gone. Of very
+    many, the sweeps end the rest; returns how many these are.
     """
-    claims = claim_records.claims_of(tx, call.agent)
-    live = [claim for claim in claims if claim["until"] > tx.now]
-    over = [claim for claim in claims if claim["until"] <= tx.now]
-    freed: list[Resource] = []
-    for claim in over[: long_jobs.RECORDS_PER_STEP]:
-        endings.expire(tx, claim)
-        freed += claim["resources"]
-    endings.serve(tx, freed)
+    over = [claim for claim in claim_records.claims_of(tx, call.agent) if claim["until"] <= tx.now]
+    ended = over[: long_jobs.RECORDS_PER_STEP]
+    if moved:
+        for claim in ended:
+            endings.expire(tx, claim)
+    else:
+        ended = endings.lapse(tx, call, ended)
+    endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
+    releases.renew_active(tx, call)
+    live = [claim for claim in claim_records.claims_of(tx, call.agent) if claim["until"] > tx.now]
     return live, max(0, len(over) - long_jobs.RECORDS_PER_STEP)
 
 
@@ -390,6 +394,7 @@ def _known(tx: Transaction, agent: str) -> Agent:
 # --- who is there
 
 LEFT: Literal["left"] = "left"
+NEEDS_PERSON = ("waits for a person", "stalled")
 STATES = ("alive", "gone", "unknown", LEFT, "killed")  # unknown: its process cannot be seen from here
 
 
@@ -405,9 +410,10 @@ def _agents(tx: Transaction, call: Call, request: AgentsRequest) -> AgentsAnswer
     page = listed(tx, call, limit, request["after"], all=request["all"] or state == LEFT, fits=fits)
     at_work = _at_work(tx, page.records)
     listing: list[AgentView] = [
-        {**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], []), **_assigned(tx, agent)}
-        for agent in page.records
+        {**agent, "tasks": at_work.get(agent["agent"], []), **_assigned(tx, record)}
+        for agent, record in zip(with_load(tx, call, page.records), page.records, strict=True)
     ]
+    listing.sort(key=_urgency)
     asked: UsageAsked = {"usage": True} if request["usage"] else {}
     return {"agents": listing, **asked, **page.answer()}
 
@@ -440,6 +446,25 @@ def listed(
         ]
 
     return paging.read(tx, [(paging.KEYS, AGENT_KEYS, there), (paging.KEYS, AGENT_KEYS, elsewhere)], limit, after)
+
+
+def with_load(tx: Transaction, call: Call, agents: Sequence[Agent]) -> list[AgentView]:
+    """The agents as people see them, with what each holds and whom it holds up."""
+    counts, wanting = contention.held_counts(tx), contention.held_up(tx)
+    views: list[AgentView] = []
+    for agent in agents:
+        view: AgentView = {**shown(tx, call, agent), "holds": counts.get(agent["agent"], 0)}
+        if agent["agent"] in wanting:
+            view["holds_up"] = wanting[agent["agent"]]
+        views.append(view)
+    return views
+
+
+def _urgency(agent: AgentView) -> tuple[int, int, int]:
+    """Those that need a person first, by what they hold up; the others keep their order."""
+    if agent["activity"] not in NEEDS_PERSON:
+        return 1, 0, 0
+    return 0, -len(agent.get("holds_up", ())), -agent["holds"]
 
 
 def _is_present(call: Call, agent: Agent) -> bool:
@@ -505,6 +530,7 @@ def shown(tx: Transaction, call: Call, agent: Agent) -> AgentView:
         "can": agent["can"],
         "state": state_of(call, agent),
         "health": _health(tx, call, agent),
+        "activity": turns.activity(tx, call, agent),
         "incarnation": agent["incarnation"],
         "client": agent.get("client", ""),
         "host": process[0] if process is not None else None,
@@ -514,6 +540,14 @@ def shown(tx: Transaction, call: Call, agent: Agent) -> AgentView:
         "last_seen": iso(tx, agent["seen"]),
         "breaker": _breaker(tx, call, agent),
     }
+    if agent.get("doing"):
+        shown["doing"] = agent["doing"]
+    if shown["activity"] == "waits for a person":
+        shown["waits"] = {"since": iso(tx, agent["waits"]["since"]), "what": agent["waits"]["what"]}
+    elif shown["activity"] == "stalled":
+        shown["stalled_since"] = iso(tx, agent["stalled"])
+    elif shown["activity"] == "idle" and "rested" in agent:
+        shown["idle_since"] = iso(tx, agent["rested"])
     if agent["left"]:
         shown["left_at"] = iso(tx, agent["seen"])  # its last act
     if agent["killed"]:
@@ -541,7 +575,7 @@ def _health(tx: Transaction, call: Call, agent: Agent) -> Health:
     alive = call.facts.get(process_name(agent["process"])) if agent["process"] is not None else None
     if alive is False:
         return "dead"
-    if tx.now - agent["seen"] <= RECENT_MS:
+    if tx.now - agent["seen"] <= turns.RECENT_MS:
         return "seen"
     return "idle" if alive else "silent"
 

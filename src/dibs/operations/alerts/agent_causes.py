@@ -5,12 +5,12 @@ claim_causes.py says what the functions are.
 
 from __future__ import annotations
 
-from dibs.errors import quoted
+from dibs.errors import quoted, taking_away
 from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts.audience import coordinators, few, name_of
 from dibs.operations.alerts.claim_causes import is_dead, present
-from dibs.operations.alerts.records import ERROR, WARNING
-from dibs.operations.claims import endings, resources
+from dibs.operations.alerts.records import ERROR, INFO, WARNING
+from dibs.operations.claims import contention, endings, resources
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import MINUTE_MS, in_words, process_name, related, span
 
@@ -56,8 +56,7 @@ def dead(tx: Transaction, call: Call, suspicion: Suspicion[DeathFacts]) -> Findi
     if kept:  # a claim that was made by hand, by no process of its own, ends by its deadline
         parts.append(f"It still holds {few(kept)} until the deadline: not tied to its process.")
     remedy = " && ".join(  # by their tokens: not from the next holder
-        f"dibs release {' '.join(map(quoted, names))} --force --why 'its agent is dead' --token {token}"
-        for token, names in facts.get("left", ())
+        taking_away(names, "its agent is dead", token) for token, names in facts.get("left", ())
     )
     return {
         "severity": ERROR if held or kept else WARNING, "text": " ".join(parts),
@@ -118,11 +117,14 @@ def silent(tx: Transaction, call: Call, suspicion: Suspicion[SilenceFacts]) -> F
     """An agent is alive, gave no sign for long, and holds what others want."""
     facts, agent = suspicion["facts"], suspicion["agent"]
     silence, limit = tx.now - suspicion["since"], call.policy.work["alerts"]["silent"]
+    record = get_agent(tx, agent)
+    idle = record is not None and "rested" in record
+    how = "is idle" if idle else "is stalled" if record is not None and "stalled" in record else "is alive"
     text = (
-        f"{name_of(tx, agent)} (pid {facts['pid']}) is alive and gave no sign for more than {span(limit)}; it holds "
+        f"{name_of(tx, agent)} (pid {facts['pid']}) {how} and gave no sign for more than {span(limit)}; it holds "
         f"{few(facts['resources'])}, which {few([name_of(tx, other) for other in facts['wanted_by']])} wants."
     )
-    remedy = f"dibs release {quoted(facts['resources'][0])} --force --why 'its agent is silent'"
+    remedy = taking_away(facts["resources"][:1], "its agent is silent")
     return {
         "severity": ERROR, "text": text, "remedy": remedy, "tell": [agent, *facts["wanted_by"]],
         "resources": facts["resources"], "expected": limit, "actual": silence, "facts": {"pid": facts["pid"]},
@@ -139,11 +141,41 @@ def silent_gone(tx: Transaction, call: Call, alert: Alert[SilentFacts]) -> str:
     return "" if wanted_of(tx, alert["agent"]) else "nobody wants what it holds"
 
 
+# --- waits for a person
+
+
+def asks(tx: Transaction, call: Call, suspicion: Suspicion[SilenceFacts]) -> Finding[SilentFacts] | None:
+    """An agent waits for a person, and others wait for what it holds."""
+    facts, agent = suspicion["facts"], get_agent(tx, suspicion["agent"])
+    if agent is None or "waits" not in agent:
+        return None
+    what = f" ({agent['waits']['what']})" if agent["waits"]["what"] else ""
+    text = (
+        f"{name_of(tx, agent['agent'])} waits for a person{what} and holds {few(facts['resources'])}, which "
+        f"{few([name_of(tx, other) for other in facts['wanted_by']])} wants: answer it in its own window."
+    )
+    remedy = f"dibs release {quoted(facts['resources'][0])} --force --why 'its agent waits for a person'"
+    return {
+        "severity": ERROR, "text": text, "remedy": remedy, "resources": facts["resources"],
+        "facts": {"pid": facts["pid"]},
+    }  # fmt: skip
+
+
+def asks_gone(tx: Transaction, call: Call, alert: Alert[SilentFacts]) -> str:
+    """It was answered, or ended; or nobody wants what it holds."""
+    agent = present(get_agent(tx, alert["agent"]))
+    if agent is None or is_dead(call, agent):
+        return "the agent is gone"
+    if "waits" not in agent:
+        return "it was answered"
+    return "" if wanted_of(tx, alert["agent"]) else "nobody wants what it holds"
+
+
 def wanted_of(tx: Transaction, agent: str) -> list[tuple[str, str]]:
     """What others want of what an agent holds, as (resource, agent that wants it)."""
     wanted = []
     for claim in claim_records.claims_of(tx, agent, limit=MAX_CLAIMS):
-        if claim["until"] <= tx.now:
+        if not contention.is_counted(tx, claim):
             continue
         for record in claim_records.overlapping(tx, claim["resources"], claim["tree"]):
             if claim_records.is_claim(record) or record["until"] <= tx.now or related(record["agent"], agent):
@@ -161,8 +193,8 @@ def rules(tx: Transaction, call: Call, suspicion: Suspicion[Facts]) -> Finding[F
     """An agent was active after the rules changed, and was not told."""
     agent = suspicion["agent"]
     text = f"{name_of(tx, agent)} works by old rules: it has been active and was not told the current ones."
-    remedy = f"dibs send {quoted(agent)} 'the rules changed: dibs rules --ack'"
-    return {"severity": WARNING, "text": text, "remedy": remedy, "tell": [agent], "facts": {}}
+    remedy = f"dibs send {quoted(name_of(tx, agent))} 'the rules changed: dibs rules --ack'"
+    return {"severity": INFO, "text": text, "remedy": remedy, "tell": [agent], "facts": {}}
 
 
 def rules_gone(tx: Transaction, call: Call, alert: Alert[Facts]) -> str:
@@ -182,7 +214,7 @@ def breaker(tx: Transaction, call: Call, suspicion: Suspicion[Facts]) -> Finding
         return None
     agent = suspicion["agent"]
     text = f"{name_of(tx, agent)} failed several tasks in a row and gets no work for now."
-    remedy = f"dibs log --agent {quoted(agent)} --kind task. --limit 20"
+    remedy = f"dibs log --agent {quoted(name_of(tx, agent))} --kind task. --limit 20"
     return {"severity": WARNING, "text": text, "remedy": remedy, "tell": [agent], "facts": {}}
 
 

@@ -8,11 +8,27 @@ from dibs.operations.claims.answers import AlertShort
 from dibs.operations.core.answers import Page
 
 AlertKind = Literal[
-    "hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "removed",
+    "hold", "wait", "deadlock", "expired", "dead", "asks", "silent", "violation", "bypass", "removed",
     "deploy_stale", "deploy_unverified", "poison", "breaker", "store", "rules",
 ]  # fmt: skip
 AlertState = Literal["open", "acknowledged", "cleared"]
-Severity = Literal["warning", "error"]
+Severity = Literal["info", "warning", "error"]
+
+
+class AlertGroup(TypedDict):
+    """The open alerts of one kind."""
+
+    kind: AlertKind
+    label: str  # what people call it
+    severity: Severity  # of the most severe
+    needs_you: bool  # has a person to act? Not on `info`
+    count: int
+    text: str  # of the most severe, the newest of these; and how many more
+    remedy: str  # a command
+    dismiss: str  # a command: all of them
+    agents: list[str]  # their names
+    ids: list[str]
+    since: str  # of the first cause
 
 
 class AlertCommit(TypedDict):
@@ -95,6 +111,7 @@ class AlertsAnswer(Page):
     """Of `alerts`."""
 
     alerts: list[AlertView]
+    groups: list[AlertGroup]  # the open ones among them, by kind
     not_kept: int  # for which there was no room
     deliveries: Deliveries
     looker: NotRequired[Looker | None]

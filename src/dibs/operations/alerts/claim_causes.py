@@ -6,10 +6,10 @@ gone, "" while it stands. They only read.
 
 from __future__ import annotations
 
-from dibs.errors import quoted
+from dibs.errors import asking, counted, quoted
 from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts.audience import FEW, few, name_of
-from dibs.operations.alerts.records import ERROR, WARNING
+from dibs.operations.alerts.records import ERROR, INFO, WARNING, get_alert
 from dibs.operations.claims import endings, resources
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import process_name, span
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     )
     from dibs.operations.claims.records import Claim, Waiter
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 RECENT_MS = 120_000  # twice the interval at which an agent's activity is recorded: it is at work
+MAX_EXPIRED = 200  # claims and resources that one alert names; the latest
 MAX_PLACES = 64  # of an agent in queues: further ones are not looked at
 
 
@@ -58,7 +59,7 @@ def hold(tx: Transaction, call: Call, suspicion: Suspicion[DelayFacts]) -> Findi
     actual, names = tx.now - suspicion["since"], facts["resources"]
     text = f"{name_of(tx, agent)} has held {few(names)} for more than twice the expected {span(facts['expected'])}."
     return {
-        "severity": WARNING, "text": text, "remedy": f"dibs ask {quoted(names[0])} 'how much longer?'", "tell": [agent],
+        "severity": INFO, "text": text, "remedy": asking(names[0], "how much longer?"), "tell": [agent],
         "resources": names, "expected": facts["expected"], "actual": actual, "facts": {},
     }  # fmt: skip
 
@@ -90,7 +91,7 @@ def wait(tx: Transaction, call: Call, suspicion: Suspicion[DelayFacts]) -> Findi
         f"{span(facts['expected'])}."
     )
     return {
-        "severity": WARNING, "text": text, "remedy": f"dibs ask {quoted(names[0])} 'please release it'",
+        "severity": WARNING, "text": text, "remedy": asking(names[0], "please release it"),
         "tell": [agent, *holders], "resources": names, "expected": facts["expected"], "actual": actual,
         "facts": {"holders": holders},
     }  # fmt: skip
@@ -133,7 +134,7 @@ def deadlock(tx: Transaction, call: Call, suspicion: Suspicion[DeadlockFacts]) -
     text = f"deadlock prevented: {name_of(tx, suspicion['agent'])}'s request was refused ({steps})."
     wanted = cycle[0]["resource"]
     return {
-        "severity": ERROR, "text": text, "remedy": f"dibs ask {quoted(wanted)} 'please release it: deadlock'",
+        "severity": ERROR, "text": text, "remedy": asking(wanted, "please release it: deadlock"),
         "tell": agents, "resources": [step["resource"] for step in cycle], "facts": {"cycle": cycle},
     }  # fmt: skip
 
@@ -173,14 +174,31 @@ def expired(tx: Transaction, call: Call, suspicion: Suspicion[ExpiryFacts]) -> F
     alive = call.alive(agent["process"])
     if alive is False or (alive is None and tx.now - agent["seen"] > RECENT_MS):
         return None
-    names = resources.shown(suspicion["facts"]["held"])
-    name = name_of(tx, suspicion["agent"])
-    text = f"the claim of {name} on {few(names)} expired while {name} was still running."
+    facts = _with_earlier(tx, suspicion)
+    names = list(dict.fromkeys(resources.shown(facts["held"])))
+    name, count = name_of(tx, suspicion["agent"]), len(_claims_of(suspicion, facts))
+    text = f"{name}: {counted(count, 'claim')} expired while it was still running ({few(names)})."
     return {
-        "severity": WARNING, "text": text, "tell": [suspicion["agent"]],
-        "remedy": f"dibs claim {' '.join(map(quoted, names[:FEW]))} --as {quoted(suspicion['agent'])}",
-        "resources": names, "facts": {"held": suspicion["facts"]["held"]},
+        "severity": INFO, "text": text, "tell": [suspicion["agent"]],
+        "remedy": f"dibs claim {' '.join(map(quoted, names[:FEW]))} --as {quoted(name)}",
+        "resources": names, "facts": facts,
     }  # fmt: skip
+
+
+def _with_earlier(tx: Transaction, suspicion: Suspicion[ExpiryFacts]) -> ExpiryFacts:
+    """What expired now, after what the agent's alert has already."""
+    known: Json = get_alert(tx, "expired", suspicion["subject"])
+    before: ExpiryFacts = known["facts"] if known is not None else {"held": [], "claims": []}
+    now = suspicion["facts"]
+    return {
+        "held": [*before["held"], *now["held"]][-MAX_EXPIRED:],
+        "claims": [*before.get("claims", ()), *_claims_of(suspicion, now)][-MAX_EXPIRED:],
+    }
+
+
+def _claims_of(cause: Cause[ExpiryFacts], facts: ExpiryFacts) -> list[str]:
+    """The ids of the expired claims; in earlier versions each had an alert of its own."""
+    return facts.get("claims") or [cause["subject"]]
 
 
 def expired_gone(tx: Transaction, call: Call, cause: Cause[ExpiryFacts]) -> str:
@@ -188,8 +206,8 @@ def expired_gone(tx: Transaction, call: Call, cause: Cause[ExpiryFacts]) -> str:
     agent = present(get_agent(tx, cause["agent"]))
     if agent is None or is_dead(call, agent):
         return "the agent is gone"
-    loss = claim_records.get_loss(tx, cause["agent"], cause["subject"])
-    if loss is None or loss.get("settled"):
+    losses = [claim_records.get_loss(tx, cause["agent"], claim) for claim in _claims_of(cause, cause["facts"])]
+    if all(loss is None or loss.get("settled") for loss in losses):
         return "the loss is settled"
     held = [claim for claim in claim_records.claims_of(tx, cause["agent"]) if claim["until"] > tx.now]
     mine = [resource for claim in held for resource in claim["resources"]]

@@ -13,7 +13,7 @@ class AlertRaised(TypedDict):
     The event's agent is the one that it is about. Subject: alert id.
     """
 
-    what: AlertKind  # its kind; ALERTS.md explains them
+    what: AlertKind  # its kind; docs/guides/alerts.md explains them
     severity: Severity
     about: str  # its subject
     resources: list[str]

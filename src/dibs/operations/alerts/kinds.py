@@ -1,8 +1,8 @@
 """The kinds of alert: what each is called, when it is raised, when its cause is gone, what its holders can do.
 
 One row for each kind. From it come the choices of `dibs alerts --kind`, the words of `dibs top` and the table of
-docs/ALERTS.md (`make generate`). A new kind also needs a suspicion where its cause is noticed (suspicions.py), its name
-in `AlertKind` (core/answers.py), and its shape on the page (interfaces/page/alerts.js).
+docs/guides/alerts.md (`make generate`). A new kind also needs a suspicion where its cause is noticed (suspicions.py),
+its name in `AlertKind` (core/answers.py), and its shape on the page (interfaces/page/alerts.js).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ TABLE = {
     "hold": Kind(
         "Long hold", claim_causes.hold, claim_causes.hold_gone, claim_causes.hold_releasable,
         cause="a claim with `--expect` is held for more than twice that time",
-        severity="warning",
+        severity="info",
         end="the claim ended",
     ),
     "wait": Kind(
@@ -74,9 +74,9 @@ TABLE = {
     ),
     "expired": Kind(
         "Expired", claim_causes.expired, claim_causes.expired_gone,
-        cause="a claim expired while its holder was alive",
-        severity="warning",
-        end="the holder has it again, settled the loss, or is gone",
+        cause="claims of an agent expired while it was alive: one alert for each agent, whatever their number",
+        severity="info",
+        end="the holder has them again, settled the losses, or is gone",
     ),
     "dead": Kind(
         "Dead", agent_causes.dead, agent_causes.dead_gone, observed=False,
@@ -89,6 +89,12 @@ TABLE = {
         severity="error; warning if it held nothing",
         end="it booted again, left, was killed or forgotten, or its work was handed over; or a day after the "
         "acknowledgement",
+    ),
+    "asks": Kind(
+        "Waits for you", agent_causes.asks, agent_causes.asks_gone,
+        cause="an agent waits for a person (a permission, a question) and holds what others wait for",
+        severity="error",
+        end="it was answered, or nobody waits for it any more",
     ),
     "silent": Kind(
         "Silent", agent_causes.silent, agent_causes.silent_gone,
@@ -149,10 +155,11 @@ TABLE = {
     "rules": Kind(
         "Old rules", agent_causes.rules, agent_causes.rules_gone,
         cause="an agent was active for 10 minutes after the rules changed, and was not told",
-        severity="warning",
+        severity="info",
         end="it was told, or is gone",
     ),
 }  # fmt: skip
+COLLECTING = ("expired",)  # kinds of which the same cause again adds to what the alert says
 
 # Kinds whose text has more to say at each look than when it was raised, and those about which a person can do several
 # things.

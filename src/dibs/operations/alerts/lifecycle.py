@@ -6,7 +6,7 @@ same cause again raises no second one, it is counted (`repeats`).
 - acknowledged: an agent or a person has taken note (`dibs alerts ack ID`). Its cause may go on.
 - cleared: its cause is gone, and the record says why. A cleared alert is kept for `[alerts] keep`, then dropped.
 
-Severities: `warning` (a person should look), `error` (work is blocked, lost or wrong).
+Severities: `info` (nobody has to act), `warning` (a person should look), `error` (work is blocked, lost or wrong).
 
 Evidence: an operation does not know the number of an event that it writes. An alert names commits, each with the
 subject of the event meant: a claim's token, a waiter's ticket, the commit that caused it (the store fills that in). A
@@ -22,6 +22,7 @@ is a part of the record: delivery.py.
 from __future__ import annotations
 
 from dibs.operations.agents import names
+from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts import kinds, views
 from dibs.operations.alerts.audience import coordinators
 from dibs.operations.alerts.records import (
@@ -71,6 +72,11 @@ def look_into(tx: Transaction, call: Call, key: str, suspicion: Suspicion[Facts]
     if known is not None:
         why = gone(tx, call, known)
         if not why:
+            if kind in kinds.COLLECTING:
+                known = {
+                    **known, "text": finding["text"], "remedy": finding["remedy"], "facts": finding["facts"],
+                    "resources": finding.get("resources", [])[:MAX_COMMITS],
+                }  # fmt: skip
             _repeat(tx, known, suspicion["commits"])
             return False
         clear(tx, call, known, why)
@@ -180,9 +186,17 @@ def _tell(tx: Transaction, call: Call, alert: Alert[Facts], agents: Sequence[str
         todo, own = f"`{alert['remedy']}`", views.own_remedy(alert, agent)
         if own:
             todo = f"`{own}` as soon as you can (for others: {todo})"
-        text = f"{alert['text']} To do: {todo}; `dibs alerts` has alert {alert['alert']}."
+        whose = (
+            "To do by its holder or a person" if alert["kind"] == "violation" and not _is_person(tx, agent) else "To do"
+        )
+        text = f"{alert['text']} {whose}: {todo}; `dibs alerts` has alert {alert['alert']}."
         mailbox.post(tx, agent, voice, alert["kind"], text, alert=alert["alert"], resources=alert["resources"], **facts)
     alert["told"] = sorted({*concerned, *told})[:MAX_TOLD]
+
+
+def _is_person(tx: Transaction, agent: str) -> bool:
+    record = get_agent(tx, agent)
+    return record is not None and record.get("kind") == "person"
 
 
 # --- acknowledged, cleared, dropped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import NotFound
+from dibs.errors import Invalid, NotFound
 from dibs.operations.alerts import delivery, kinds, lifecycle, records, views
 from dibs.operations.core import paging
 from dibs.operations.core.declare import PAGED, Field, Operation
@@ -37,6 +37,7 @@ def _alerts(tx: Transaction, call: Call, request: AlertsRequest) -> AlertsAnswer
     page.records.sort(key=_order)
     return {
         "alerts": [views.shown(tx, alert) for alert in page.records],
+        "groups": views.grouped(tx, page.records),
         "not_kept": records.get_counts(tx)["dropped"],
         "deliveries": delivery.waiting(tx),
         "more": page.more,
@@ -50,15 +51,17 @@ def _order(alert: Alert[Facts]) -> tuple[bool, int, bool, int]:
 
 
 def _ack(tx: Transaction, call: Call, request: AlertsAckRequest) -> AlertAckAnswer:
-    """Take note of an alert, or of all open ones. The same once more changes nothing."""
-    identifier = request["id"]
-    alerts = views.live(tx)
+    """Dismiss an alert, all open ones of a kind, or all open ones. The same once more changes nothing."""
+    identifier, kind = request["id"], request["kind"]
+    if bool(identifier) == bool(kind):
+        raise Invalid("name an alert's id, `all`, or --kind", field="id")
     chosen = [
         alert
-        for alert in alerts
-        if alert["alert"] == identifier or (identifier == EVERY and alert["state"] == records.OPEN)
+        for alert in views.live(tx)
+        if alert["alert"] == identifier
+        or (alert["state"] == records.OPEN and (identifier == EVERY or alert["kind"] == kind))
     ]
-    if not chosen and identifier != EVERY:
+    if not chosen and identifier and identifier != EVERY:
         raise NotFound(f"no alert {identifier} is open; `dibs alerts` lists them", id=identifier)
     for alert in chosen:
         if alert["state"] == records.OPEN:
@@ -86,13 +89,14 @@ OPERATIONS = (
     Operation(
         "alerts ack",
         _ack,
-        "Acknowledge an alert: you have taken note of it.",
+        "Dismiss an alert, all of a kind, or all: you have taken note.",
         group="record",
         fields=(
-            Field("id", "text", "the alert's id, or `all`", positional=True, required=True, metavar="ID"),
+            Field("id", "text", "the alert's id, or `all`", positional=True, default="", metavar="ID"),
+            Field("kind", "choice", "all open alerts of this kind", default="", choices=tuple(kinds.TABLE)),
             Field("why", "text", "what you do about it", default="", metavar="T"),
         ),
-        errors=(NotFound,),
+        errors=(NotFound, Invalid),
         rank="agent",
         idempotent=True,
         answer="AlertAckAnswer",

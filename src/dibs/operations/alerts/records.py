@@ -47,9 +47,10 @@ if TYPE_CHECKING:
         cycle: list[CycleStep]  # the refused agent's first
 
     class ExpiryFacts(Facts):
-        """Of a claim that expired."""
+        """Of an agent's claims that expired."""
 
         held: Sequence[Resource]
+        claims: NotRequired[list[str]]  # their ids; absent in earlier versions: the alert's subject is the claim
 
     class ProcessFacts(Facts):
         """Of a process that is gone."""
@@ -233,7 +234,7 @@ if TYPE_CHECKING:
         dropped: int  # for which there was no room, since one last had it
 
 
-WARNING, ERROR = "warning", "error"  # severities
+INFO, WARNING, ERROR = "info", "warning", "error"  # severities
 OPEN, ACKNOWLEDGED, CLEARED = "open", "acknowledged", "cleared"  # states
 PENDING, DELIVERED, FAILED = "pending", "delivered", "failed"  # of a delivery
 
@@ -360,6 +361,17 @@ def put_suspicion(tx: Transaction, suspicion: Suspicion[Facts], later: int | Non
         tx.put(f"{key}\t{tx.id()}", suspicion, i2=due(_AT_ONCE))
     else:
         tx.put(key, suspicion, i2=due(later))
+
+
+def get_expired(tx: Transaction, agent: str) -> Suspicion[ExpiryFacts] | None:
+    """The suspicion about an agent's expired claims that nobody has looked into yet."""
+    suspicion: Suspicion[ExpiryFacts] | None = tx.get(suspicion_key("expired", agent))
+    return suspicion
+
+
+def put_expired(tx: Transaction, suspicion: Suspicion[ExpiryFacts]) -> None:
+    """Write it, to look into at once."""
+    tx.put(suspicion_key("expired", suspicion["subject"]), suspicion, i2=due(_AT_ONCE))
 
 
 def suspicions_at_once(tx: Transaction, limit: int) -> list[tuple[str, Suspicion[Facts]]]:

@@ -18,6 +18,25 @@ class AlertsAckRequest(TypedDict):
     """The request of `alerts ack`."""
 
     id: str
+    kind: Literal[
+        "hold",
+        "wait",
+        "deadlock",
+        "expired",
+        "dead",
+        "asks",
+        "silent",
+        "violation",
+        "bypass",
+        "removed",
+        "deploy_stale",
+        "deploy_unverified",
+        "poison",
+        "breaker",
+        "store",
+        "rules",
+        "",
+    ]
     why: str
 
 class AlertsRequest(TypedDict):
@@ -30,6 +49,7 @@ class AlertsRequest(TypedDict):
         "deadlock",
         "expired",
         "dead",
+        "asks",
         "silent",
         "violation",
         "bypass",

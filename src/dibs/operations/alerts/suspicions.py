@@ -9,15 +9,32 @@ The commit that caused it is part of the suspicion: the store fills in its numbe
 
 from __future__ import annotations
 
-from dibs.operations.alerts.records import put_suspicion
+from dibs.operations.alerts.records import get_expired, put_expired, put_suspicion
 from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.operations.alerts.records import Evidence
+    from dibs.operations.alerts.records import Evidence, ExpiryFacts
+    from dibs.operations.claims.records import Claim
     from dibs.stores.seam import Json, Transaction
+
+
+def add_expired(tx: Transaction, claim: Claim) -> None:
+    """A claim expired. Those of one agent are one suspicion until it is looked into: one alert, and one message."""
+    known = get_expired(tx, claim["agent"])
+    facts: ExpiryFacts = {"held": [*claim["resources"]], "claims": [claim["claim"]]}
+    commits: list[Evidence] = [[claim["token"], claim["claim"]], [COMMIT, claim["claim"]]]
+    if known is not None:
+        facts = {
+            "held": [*known["facts"]["held"], *facts["held"]], "claims": [*known["facts"]["claims"], *facts["claims"]],
+        }  # fmt: skip
+        commits = known["commits"]
+    put_expired(tx, {
+        "suspicion": "expired", "subject": claim["agent"], "agent": claim["agent"], "since": tx.now,
+        "commits": commits, "told": [], "facts": facts,
+    })  # fmt: skip
 
 
 def put(

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dibs.errors import quoted
+from dibs.operations.agents import names
+from dibs.operations.agents.records import get_agents
 from dibs.operations.alerts import kinds
-from dibs.operations.alerts.records import CLEARED, ERROR, OPEN, WARNING, get_alerts
+from dibs.operations.alerts.records import CLEARED, ERROR, INFO, OPEN, WARNING, get_alerts
 from dibs.operations.core.call import iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.alerts.answers import AlertDelivery, AlertView
+    from collections.abc import Iterable
+
+    from dibs.operations.alerts.answers import AlertDelivery, AlertGroup, AlertView
     from dibs.operations.alerts.records import Alert, Delivery, Facts
     from dibs.operations.claims.answers import AlertAction, AlertShort
     from dibs.stores.seam import Json, Transaction
 
-RANK = {WARNING: 0, ERROR: 1}
+RANK = {INFO: 0, WARNING: 1, ERROR: 2}
+MAX_GROUP_AGENTS = 20  # that a group of alerts names
 MAX_OPEN = 200  # open or acknowledged at a time: more than a person reads; one look reads them all
 
 
@@ -43,7 +48,7 @@ def shown(tx: Transaction, alert: Alert[Facts]) -> AlertView:
         "subject": alert["subject"],
         "agent": alert["agent"],
         "text": _text(tx, alert),
-        "remedy": alert["remedy"],
+        "remedy": _remedy(tx, alert),
         "resources": alert["resources"],
         "since": iso(tx, alert["since"]),
         "raised_at": iso(tx, alert["raised"]),
@@ -82,17 +87,60 @@ def short(tx: Transaction, alert: Alert[Facts]) -> AlertShort:
     """An alert in one line, as `status` and a briefing show it."""
     view: Json = {
         "id": alert["alert"], "kind": alert["kind"], "severity": alert["severity"], "state": alert["state"],
-        "subject": alert["subject"], "agent": alert["agent"], "text": _text(tx, alert), "remedy": alert["remedy"],
+        "subject": alert["subject"], "agent": alert["agent"], "text": _text(tx, alert), "remedy": _remedy(tx, alert),
         "since": iso(tx, alert["since"]), **_actions(tx, alert),
     }  # fmt: skip
     typed: AlertShort = view
     return typed
 
 
+def grouped(tx: Transaction, alerts: Iterable[Alert[Facts]]) -> list[AlertGroup]:
+    """The open alerts by kind, the most severe first: what people read. A person has to act on all but `info`."""
+    by_kind: dict[str, list[Alert[Facts]]] = {}
+    for alert in alerts:
+        if alert["state"] == OPEN:
+            by_kind.setdefault(alert["kind"], []).append(alert)
+    groups: list[AlertGroup] = []
+    for kind, same in by_kind.items():
+        same.sort(key=lambda alert: (-RANK[alert["severity"]], -alert["raised"]))
+        worst, count = same[0], len(same)
+        more = f" And {count - 1} more of this kind." if count > 1 else ""
+        group: Json = {
+            "kind": kind, "label": kinds.TABLE[kind].label, "severity": worst["severity"], "count": count,
+            "needs_you": RANK[worst["severity"]] > RANK[INFO], "text": f"{worst['text']}{more}",
+            "remedy": _remedy(tx, worst) if count == 1 else f"dibs alerts --kind {quoted(kind)}",
+            "dismiss": f"dibs alerts ack {quoted(worst['alert']) if count == 1 else f'--kind {quoted(kind)}'}",
+            "agents": _names(tx, same),
+            "ids": [alert["alert"] for alert in same], "since": iso(tx, min(alert["since"] for alert in same)),
+        }  # fmt: skip
+        typed: AlertGroup = group
+        groups.append(typed)
+    groups.sort(key=lambda group: -RANK[group["severity"]])
+    return groups
+
+
+def _remedy(tx: Transaction, alert: Alert[Facts]) -> str:
+    """The command, with the names of agents: people cannot read the ids that it was made with."""
+    words = alert["remedy"].split(" ")
+    ids = {word for word in words if not names.is_readable(word)}
+    known = get_agents(tx, sorted(ids)) if ids else {}
+    return " ".join([quoted(record["name"]) if (record := known.get(word)) else word for word in words])
+
+
+def _names(tx: Transaction, alerts: list[Alert[Facts]]) -> list[str]:
+    agents = list(dict.fromkeys(alert["agent"] for alert in alerts if alert["agent"]))[:MAX_GROUP_AGENTS]
+    known = names.names_of(tx, agents)
+    return [known.get(agent, agent) for agent in agents]
+
+
 def concerning(tx: Transaction, agent: str, limit: int) -> list[AlertShort]:
     """The alerts that an agent should know of when it boots."""
     alerts = [alert for alert in live(tx) if alert["state"] == OPEN and _concerns(alert, agent)]
-    return [{**short(tx, alert), "remedy": own_remedy(alert, agent) or alert["remedy"]} for alert in alerts[:limit]]
+    return [
+        {**view, "remedy": own_remedy(alert, agent) or view["remedy"]}
+        for alert in alerts[:limit]
+        for view in (short(tx, alert),)
+    ]
 
 
 def _concerns(alert: Alert[Facts], agent: str) -> bool:
@@ -101,5 +149,5 @@ def _concerns(alert: Alert[Facts], agent: str) -> bool:
 
 def own_remedy(alert: Alert[Facts], agent: str) -> str:
     """What the holder itself can do about an alert: to ask the holder is for others. "" for an agent that is none."""
-    names = kinds.TABLE[alert["kind"]].releasable(alert, agent)
-    return f"dibs release {' '.join(map(quoted, dict.fromkeys(names)))}" if names else ""
+    held = kinds.TABLE[alert["kind"]].releasable(alert, agent)
+    return f"dibs release {' '.join(map(quoted, dict.fromkeys(held)))}" if held else ""

@@ -8,7 +8,7 @@ from dibs.operations.core.answers import Page
 
 if TYPE_CHECKING:
     from dibs.operations.agents.answers import AgentView
-    from dibs.operations.alerts.answers import AlertKind, AlertState, Severity
+    from dibs.operations.alerts.answers import AlertGroup, AlertKind, AlertState, Severity
     from dibs.operations.tasks.answers import TaskView
 
 Mode = Literal["write", "read", "watch"]
@@ -28,6 +28,8 @@ class BlockerView(TypedDict):
     waiting: NotRequired[bool]  # it waits, too, and came first
     subagent: NotRequired[bool]  # of the agent that is refused
     dead: NotRequired[bool]  # its process is gone, and the claim is not tied to it
+    now: NotRequired[str]  # "idle for 25 min", "has waited for a person for 4 min", "stalled for 12 min"
+    doing: NotRequired[str]  # the first words of its last prompt
     task: NotRequired[str]
     title: NotRequired[str]  # the task's
     paths: NotRequired[list[str]]
@@ -222,6 +224,7 @@ class StatusAnswer(Page):
     agents: list[AgentView]
     tasks: list[TaskView]
     alerts: list[AlertShort]  # open and acknowledged, the most severe first; the first 20
+    alert_groups: list[AlertGroup]  # the open ones by kind: what people read
     alert_count: int
     undelivered: NotRequired[list[Undelivered]]  # alerts that the command or webhook of the config did not take
     warnings: NotRequired[list[str]]  # the store needs attention

@@ -43,6 +43,8 @@ NARROW_KINDS = ("file", "name", "inode")  # little lies below these
 MAX_WAITERS_READ = 10_000  # in a workspace, when a directory becomes free: more than there ever are
 MAX_WAITERS_SERVED = 32  # per freed resource; the other waiters find out at their own next poll
 ENDS_WITH_COMMIT: Literal["commit"] = "commit"  # the `ends` of a claim that its file's commit releases
+UNFINISHED = frozenset(("edit", ENDS_WITH_COMMIT))  # made by an edit, or ended by its file's commit
+FORCED = "forced"  # the `why` of the end of a claim that was taken away, and of a content kept then
 BY_HAND = "hand"  # the `by` of a claim that an agent asked for
 BY_TASK = "task"  # the `by` of a claim that belongs to a task: its end changes the task
 LOSS_LIFE_MS = 7 * 86_400_000  # an agent that did not boot within a week will not ask any more
@@ -68,10 +70,61 @@ def expire(tx: Transaction, claim: Claim) -> None:
     if not claim["pending"]:  # was its holder alive? the look at the suspicion checks that
         from dibs.operations.alerts import suspicions
 
-        suspicions.put(
-            tx, "expired", claim["claim"], claim["agent"], held=claim["resources"],
-            commits=[[claim["token"], claim["claim"]]],
-        )  # fmt: skip
+        suspicions.add_expired(tx, claim)
+
+
+def keepable(tx: Transaction, claim: Claim) -> bool:
+    """May its agent's process keep a claim past its deadline? One that ends with the commit of its file, up to `life`.
+
+    The file of such a claim has unfinished work of the agent. A ttl that was asked for is kept to.
+    """
+    ends = claim.get("ends") or claim["by"]
+    return (
+        ends in UNFINISHED and claim["tied"] and not claim["fixed"] and not claim["pending"] and tx.now < claim["life"]
+    )
+
+
+def kept(tx: Transaction, call: Call, claims: Iterable[Claim]) -> list[Claim]:
+    """The claims among these, past their deadline, that a process keeps; not one that cannot be seen from here."""
+    over = [claim for claim in claims if claim["until"] <= tx.now and keepable(tx, claim)]
+    if not over:
+        return []
+    agents = get_agents(tx, sorted({claim["agent"] for claim in over}))
+    call.know([agent["process"] for agent in agents.values() if agent is not None])
+    there = {
+        name
+        for name, agent in agents.items()
+        if agent is not None and not agent["left"] and not agent["killed"] and call.alive(agent["process"])
+    }
+    return [claim for claim in over if claim["agent"] in there]
+
+
+def held(tx: Transaction, call: Call, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims among these that have a holder: neither expired nor of a dead process. For answers that only read."""
+    over = kept(tx, call, claims)
+    return [*living(tx, call, [claim for claim in claims if claim["until"] > tx.now]), *over]
+
+
+def lapse(tx: Transaction, call: Call, claims: Sequence[Claim]) -> list[Claim]:
+    """Expire these claims, whose deadline has passed, or renew what a process keeps; returns those that expired."""
+    keep = {claim["claim"] for claim in kept(tx, call, claims)}
+    for claim in claims:
+        if claim["claim"] in keep:
+            renew(tx, claim, why="alive")
+        else:
+            expire(tx, claim)
+    return [claim for claim in claims if claim["claim"] not in keep]
+
+
+def renew(tx: Transaction, claim: Claim, **why: str) -> Claim:
+    """A full ttl from now on, but never beyond `life`: after that it is a new claim, and queues after the waiters."""
+    until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))
+    claim["pending"] = False
+    if until != claim["until"]:
+        claim["until"], claim["renewed"] = until, tx.now
+        tx.append("claim.renewed", claim["agent"], claim["claim"], {"until": until, **why})
+    records.put(tx, claim)
+    return claim
 
 
 def give_back(
@@ -186,19 +239,20 @@ def is_before(waiter: Want, request: Want, missing: Sequence[Resource]) -> bool:
     )
 
 
-def clear(tx: Transaction, over: Sequence[Claim | Waiter], dead: Sequence[Claim], asking: str = "") -> None:
+def clear(tx: Transaction, call: Call, over: Sequence[Claim | Waiter], dead: Sequence[Claim], asking: str = "") -> None:
     """End expired records and the claims of dead processes; then their waiters are served first.
 
     `asking` is the agent that wants the resource now: its own request tells it the result.
     """
-    for record in over:
-        if records.is_waiter(record):
-            drop_waiter(tx, record, "lapsed")
-        else:
-            expire(tx, record)
+    ended: list[Claim | Waiter] = [*dead]
+    for waiter in over:
+        if records.is_waiter(waiter):
+            drop_waiter(tx, waiter, "lapsed")
+            ended.append(waiter)
+    ended += lapse(tx, call, [claim for claim in over if records.is_claim(claim)])
     for claim in dead:
         end(tx, claim, "gone")
-    serve(tx, [resource for record in (*over, *dead) for resource in record["resources"]], asking)
+    serve(tx, [resource for record in ended for resource in record["resources"]], asking)
 
 
 def end_interest(tx: Transaction, interest: Interest, why: str) -> None:
@@ -262,7 +316,8 @@ def _hand_over(tx: Transaction, waiting: list[Waiter], freed: Sequence[Resource]
         if waiter["until"] <= tx.now:
             drop_waiter(tx, waiter, "lapsed")
             continue
-        if any(blocks_request(claim, waiter) and claim["until"] > tx.now for claim in claims):
+        # a claim that a process may keep: the waiter's own next poll looks whether it does
+        if any(blocks_request(claim, waiter) and (claim["until"] > tx.now or keepable(tx, claim)) for claim in claims):
             continue
         lacks = missing([claim for claim in claims if claim["until"] > tx.now], waiter)
         earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and other["until"] > tx.now]

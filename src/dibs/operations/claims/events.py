@@ -27,6 +27,7 @@ class ClaimRenewed(Requested):
     """claim.renewed: A claim was renewed, or a hand-over was picked up. Subject: claim id."""
 
     until: int
+    why: NotRequired[Literal["alive"]]  # its deadline had passed, and its agent's process keeps it
 
 
 class ClaimMoved(TypedDict):

@@ -44,7 +44,7 @@ def _renew(tx: Transaction, call: Call, request: RenewRequest) -> RenewAnswer | 
         for claim in records.claims_of(tx, call.agent, family=True)
         if not call.from_current_process or claim["agent"] != call.agent
     ]
-    endings.clear(tx, (), endings.gone(tx, call, suspects))
+    endings.clear(tx, call, (), endings.gone(tx, call, suspects))
     chosen = _held_by(tx, call, request["resources"])
     if not isinstance(chosen, list):
         return chosen
@@ -53,21 +53,10 @@ def _renew(tx: Transaction, call: Call, request: RenewRequest) -> RenewAnswer | 
     for claim in due[:MAX_RENEWED]:
         claim["tied"] = claim["tied"] or (call.from_current_process and claim["agent"] == call.agent)
         claim["renewed"] = tx.now
-        renew_one(tx, claim)
+        endings.renew(tx, claim)
     if len(due) > MAX_RENEWED:
         return Continue()
     return {"renewed": [endings.grant_answer(tx, claim) for claim, _ in chosen]}
-
-
-def renew_one(tx: Transaction, claim: Claim) -> Claim:
-    """A full ttl from now on, but never beyond `life`: after that it is a new claim, and queues after the waiters."""
-    until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))
-    claim["pending"] = False
-    if until != claim["until"]:
-        claim["until"], claim["renewed"] = until, tx.now
-        tx.append("claim.renewed", claim["agent"], claim["claim"], {"until": until})
-    records.put(tx, claim)
-    return claim
 
 
 def renew_active(tx: Transaction, call: Call) -> None:
@@ -78,12 +67,12 @@ def renew_active(tx: Transaction, call: Call) -> None:
     for claim in records.claims_of(tx, call.agent):
         past_half = 0 < claim["until"] - tx.now < claim["ttl"] // 2
         if (
-            past_half
+            (past_half or (claim["until"] <= tx.now and endings.keepable(tx, claim)))
             and not claim["fixed"]
             and not claim["pending"]
             and (call.from_current_process or not claim["tied"])
         ):
-            renew_one(tx, claim)
+            endings.renew(tx, claim)
 
 
 def _held_by(
@@ -311,13 +300,10 @@ def given_up(
 def hand_over(tx: Transaction, call: Call, claim: Claim, to: str, *, until: int = 0, tied: bool = False) -> Claim:
     """Pass what was given up to another agent: a new claim, a new token; `until` is its deadline, if it has its own."""
     released = claim["resources"]
-    blockers = []
-    for other in list(records.overlapping_claims(tx, released, claim["tree"], most=records.MAX_COST)):
-        if endings.blocks(other, claim["mode"], to):
-            if other["until"] > tx.now:
-                blockers.append(other)
-            else:
-                endings.expire(tx, other)
+    near = list(records.overlapping_claims(tx, released, claim["tree"], most=records.MAX_COST))
+    others = [other for other in near if endings.blocks(other, claim["mode"], to)]
+    over = endings.lapse(tx, call, [other for other in others if other["until"] <= tx.now])
+    blockers = [other for other in others if other not in over]
     if blockers:  # another agent of the holder's family holds it too
         raise Held(blockers=[views.blocker(tx, other, released) for other in blockers[:MAX_BLOCKERS_SHOWN]], more=0)
     given: Claim = {
@@ -365,7 +351,7 @@ OPERATIONS = (
                 "only these (default: all your claims)",
                 positional=True,
                 default=(),
-                metavar="RES",
+                metavar="RESOURCE",
             ),
         ),
         errors=(Fenced, NotFound, Killed),
@@ -379,7 +365,7 @@ OPERATIONS = (
         "Release claims, or hand them over to another agent.",
         group="claims",
         fields=(
-            Field("resources", "resources", "what to release", positional=True, default=(), metavar="RES"),
+            Field("resources", "resources", "what to release", positional=True, default=(), metavar="RESOURCE"),
             Field("all", "flag", "everything you hold", default=False),
             Field("commit", "commit", "the commit of this repository that has your work", default="", metavar="SHA"),
             Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),

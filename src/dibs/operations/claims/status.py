@@ -50,10 +50,8 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> StatusAnswer
         return None if cursor is None else read(cursor)
 
     def live(rows: list[tuple[str, Claim]]) -> list[tuple[str, Claim]]:
-        dead = {
-            claim["claim"] for claim in endings.gone(tx, call, [row[1] for row in rows if row[1]["until"] > tx.now])
-        }
-        return [row for row in rows if row[1]["until"] > tx.now and row[1]["claim"] not in dead]
+        held = {claim["claim"] for claim in endings.held(tx, call, [row[1] for row in rows])}
+        return [row for row in rows if row[1]["claim"] in held]
 
     def present(rows: list[tuple[str, Waiter]]) -> list[tuple[str, Waiter]]:
         return [row for row in rows if row[1]["until"] > tx.now]
@@ -63,9 +61,9 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> StatusAnswer
         return [row for row in tasks if holders.live_claim(tx, row[1]) is not None]
 
     if request["resources"]:
-        overlapping = [record for record in _on(tx, request["resources"]) if record["until"] > tx.now]
-        claims = endings.living(tx, call, [record for record in overlapping if records.is_claim(record)])
-        waiters = [record for record in overlapping if records.is_waiter(record)]
+        overlapping = _on(tx, request["resources"])
+        claims = endings.held(tx, call, [record for record in overlapping if records.is_claim(record)])
+        waiters = [record for record in overlapping if records.is_waiter(record) and record["until"] > tx.now]
         parts = {
             "claims": page("claims", lambda at: paging.listed(_by_id(claims), records.id_of, count, at)),
             "waiting": page("waiting", lambda at: paging.listed(_by_id(waiters), records.id_of, count, at)),
@@ -87,9 +85,10 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> StatusAnswer
     return {
         "claims": [views.held(tx, claim) for claim in sorted(found["claims"], key=lambda claim: claim["token"])],
         "waiting": [_waits(tx, one) for one in sorted(found["waiting"], key=lambda waiter: waiter["ticket"])],
-        "agents": [presence.shown(tx, call, agent) for agent in found["agents"]],
+        "agents": presence.with_load(tx, call, found["agents"]),
         "tasks": [lifecycle.shown(tx, task) for task in found["tasks"]],
         "alerts": [alert_views.short(tx, alert) for alert in alerts[:MAX_ALERTS]],
+        "alert_groups": alert_views.grouped(tx, alerts),
         "alert_count": len(alerts),
         **_undelivered(alerts),
         **paging.together(parts),
@@ -156,7 +155,12 @@ OPERATIONS = (
         group="claims",
         fields=(
             Field(
-                "resources", "resources", "only claims that overlap these", positional=True, default=(), metavar="RES"
+                "resources",
+                "resources",
+                "only claims that overlap these",
+                positional=True,
+                default=(),
+                metavar="RESOURCE",
             ),
             *PAGED,
         ),

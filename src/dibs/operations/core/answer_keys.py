@@ -4,7 +4,7 @@ KEYS = {
     "AckAnswer": "message; sometimes path",
     "AgentsAnswer": "agents[], more, cursor; sometimes usage",
     "AlertAckAnswer": "alerts[]",
-    "AlertsAnswer": "alerts[], not_kept, deliveries, more, cursor; sometimes looker",
+    "AlertsAnswer": "alerts[], groups[], not_kept, deliveries, more, cursor; sometimes looker",
     "AskAnswer": "message, to[], resource; sometimes to_name[]",
     "BootAnswer": (
         "agent, incarnation, role, held[], held_count, lost[], lost_count, others, task, messages[], more_messages, "
@@ -15,7 +15,7 @@ KEYS = {
     "ClaimAnswer": "claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note",
     "ConfirmAnswer": "holder, token, expires_at; sometimes holder_name",
     "DiffAnswer": "agent, name, files[]",
-    "DoctorAnswer": "checks[], failed[]; sometimes guarded[], todo[]",
+    "DoctorAnswer": "checks[], failed[]; sometimes sections[], guarded[], todo[]",
     "EmitAnswer": "event",
     "ExplainAnswer": "what, others[], steps[], now[], earlier, unread, missing[], more, cursor",
     "HandoverAnswer": (
@@ -33,7 +33,7 @@ KEYS = {
     "RadarAnswer": "conflicts[], looked_at, looked, more, cursor; sometimes pairs, merged, seconds",
     "ReleaseAnswer": "released[]; sometimes count, to, to_name, claims[], holders[], kept[]",
     "RenewAnswer": "renewed[]",
-    "RestoreAnswer": "; sometimes kept[], restored, id, undo, token, more, cursor",
+    "RestoreAnswer": "; sometimes kept[], restored, id, undo, token, holders[], more, cursor",
     "ReviveAnswer": "agents[], revived",
     "RulesAnswer": "digest, acknowledged, current; sometimes text",
     "RunEndAnswer": "run, existing, cancelled[], released[]; sometimes count, gates[], failed, archive",
@@ -62,8 +62,8 @@ KEYS = {
         "more, cursor"
     ),
     "StatusAnswer": (
-        "claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes undelivered[], "
-        "warnings[]"
+        "claims[], waiting[], agents[], tasks[], alerts[], alert_groups[], alert_count, more, cursor; sometimes "
+        "undelivered[], warnings[]"
     ),
     "SubscribeAnswer": "subscription, cursor; sometimes off",
     "SubscriptionsAnswer": "subscriptions[], through, more, cursor",

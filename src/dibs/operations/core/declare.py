@@ -146,7 +146,7 @@ class Field:
         is_of_kind, what = _KINDS[self.kind]
         if self.kind == "choice":
             if not (isinstance(value, str) and value in self.choices):
-                raise self.refusal(value, f"one of {', '.join(self.choices)}")
+                raise self.refusal(value, f"one of {', '.join(self.choices)}", near(value, self.choices))
         elif not is_of_kind(value):
             raise self.refusal(value, what)
         elif self.kind == "text":
@@ -155,7 +155,7 @@ class Field:
             for word in value:
                 self._check_text(word)
                 if self.choices and word not in self.choices:
-                    raise self.refusal(word, f"each one of {', '.join(self.choices)}")
+                    raise self.refusal(word, f"each one of {', '.join(self.choices)}", near(word, self.choices))
         elif self.kind == "json" or self.items:
             if self.items:
                 from dibs.operations.core import nested
@@ -206,14 +206,22 @@ class Field:
             text = f"{text}, not {value}"
         raise Invalid(f"{self.name}: {text}", field=self.name)
 
-    def refusal(self, value: Json, what: str = "") -> Invalid:
+    def refusal(self, value: Json, what: str = "", hint: str = "") -> Invalid:
         """The error for a value that this field does not take."""
         if isinstance(value, (str, int, float, type(None))):
             shown = ascii(value)
             shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
         else:
             shown = f"a {type(value).__name__}"
-        return Invalid(f"{self.name}: {what or _KINDS[self.kind][1]}, not {shown}", field=self.name)
+        return Invalid(f"{self.name}: {what or _KINDS[self.kind][1]}, not {shown}{hint}", field=self.name)
+
+
+def near(word: object, known: Sequence[str]) -> str:
+    """The question whether another word was meant, to follow an error; "" if none is near."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word[:SHOWN], known, 1) if isinstance(word, str) else []
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _plain(text: str) -> str:
@@ -524,10 +532,7 @@ class Operation:
 
     def no_field(self, name: str) -> Invalid:
         """The error for a field that does not exist, with the nearest one that does."""
-        from difflib import get_close_matches
-
-        near = get_close_matches(name[:80], [field.name for field in self.fields if not field.internal], 1)
-        meant = f"; did you mean {near[0]!r}?" if near else ""
+        meant = near(name, [field.name for field in self.fields if not field.internal])
         return Invalid(f"{self.name}: there is no field {name[:80]!r}{meant}", field=name[:80])
 
 

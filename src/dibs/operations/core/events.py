@@ -3,8 +3,9 @@
 Every kind of event that dibs appends to the log is defined once, in the `events.py` of its room: a TypedDict of its
 data. The class is named after the kind (`ClaimGranted`), its docstring is `KIND: what happened. Subject: what the
 event's subject is.`, and a field that needs explaining has a comment. `make generate` writes the table of
-docs/ARCHITECTURE.md and `event_kinds.py` from these files; the tests hold every append to them, kind, fields and types.
-An event without data has a class without fields. Agents' own kinds (`dibs emit`) are the subject of `event.emitted`.
+docs/reference/events.md and `event_kinds.py` from these files; the tests hold every append to them, kind, fields and
+types. An event without data has a class without fields. Agents' own kinds (`dibs emit`) are the subject of
+`event.emitted`.
 
 Nothing imports these files while dibs runs: an operation writes the kind as a plain string.
 """

@@ -242,7 +242,7 @@ def _live(tx: Transaction, call: Call, wanted: Sequence[str]) -> list[Claim]:
         gone = endings.gone(tx, call, [c for c in live if not (call.from_current_process and c["agent"] == call.agent)])
         if not gone:
             break
-        endings.clear(tx, (), gone)
+        endings.clear(tx, call, (), gone)
     return live
 
 

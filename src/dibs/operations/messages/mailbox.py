@@ -1,6 +1,6 @@
 """Mailboxes: an agent's messages, their delivery, and their end. outbox.py has `send`.
 
-In short (docs/PROMISES.md has it in full):
+In short (docs/internals/promises.md has it in full):
 - order: a mailbox's record gives each message a stamp above the one before it, so that messages are listed in the order
   of their commits, also within one millisecond.
 - kept: until acknowledged or expired. An acknowledged message is gone; a second acknowledgement is `not_found`. Expiry

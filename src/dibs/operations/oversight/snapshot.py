@@ -165,7 +165,8 @@ def _read(tx: Transaction, call: Call) -> Snapshot:
     if page.more:
         cut.append("agents")
     stored: list[Claim] = scanned(claim_records.index_prefix(claim_records.CLAIM), "claims")
-    claims = [claim for claim in stored if claim["until"] > tx.now]
+    kept = endings.kept(tx, call, stored)
+    claims = [claim for claim in stored if claim["until"] > tx.now or claim in kept]
     gone = {claim["claim"] for claim in endings.gone(tx, call, claims)}
     places: list[Waiter] = scanned(claim_records.index_prefix(claim_records.WAITER), "waiting")
     waiting = [place for place in places if place["until"] > tx.now]

@@ -2,7 +2,7 @@
 
 additions.py has new tasks, pulls.py takes them, outcomes.py has the ends of work on them.
 
-In short (docs/PROMISES.md has it in full):
+In short (docs/internals/promises.md has it in full):
 - refusal: an unknown state, a move that is not in the table; nothing is changed.
 - children: a task waits for its children before it can be finished; its progress is theirs.
 - cancelled: the agent that works on it is told and its late result is refused; the children are cancelled too.

@@ -256,13 +256,11 @@ def _keep_use(tx: Transaction, call: Call, task: Task, used: Usage | None) -> No
 
 def _keep(tx: Transaction, call: Call, request: TaskKeepRequest) -> KeepAnswer | Fenced:
     """Renew the claim on a task."""
-    from dibs.operations.claims import releases
-
     held = mine(tx, call, request["id"], request["token"])
     if isinstance(held, Fenced):
         return held
     claim = held[1]
-    releases.renew_one(tx, claim)
+    endings.renew(tx, claim)
     return {"renewed": [{"token": request["token"], "expires_at": iso(tx, claim["until"])}]}
 
 
@@ -472,14 +470,12 @@ def _split(tx: Transaction, call: Call, request: TaskSplitRequest) -> TaskSplitA
 
 def _progress(tx: Transaction, call: Call, request: TaskProgressRequest) -> TaskProgressAnswer | Fenced:
     """Report progress, and keep the task: its claim gets a new deadline."""
-    from dibs.operations.claims import releases
-
     held = mine(tx, call, request["id"], request["token"])
     if isinstance(held, Fenced):
         return held
     task, claim = held
     claim["tied"] = claim["tied"] or (call.from_current_process and claim["agent"] == call.agent)
-    releases.renew_one(tx, claim)
+    endings.renew(tx, claim)
     if request["note"]:
         board.keep_note(tx, call, task, request["note"])
     if task["progress"] != request["percent"] or request["note"]:

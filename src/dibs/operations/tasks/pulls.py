@@ -259,7 +259,7 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
         ]
         over = [claim for claim in suspects if claim["until"] <= tx.now]
         lost = endings.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
-        endings.clear(tx, over, lost)
+        endings.clear(tx, call, over, lost)
         if lost:
             from dibs.operations.agents import deaths
 
@@ -406,9 +406,7 @@ def take(
         claim = holders.live_claim(tx, task)
         is_own = claim is not None and claim["agent"] == call.agent
         if claim is not None and is_own and (call.from_current_process or not endings.gone(tx, call, [claim])):
-            from dibs.operations.claims import releases
-
-            answer = taken(tx, task, releases.renew_one(tx, claim))
+            answer = taken(tx, task, endings.renew(tx, claim))
             answer["renewed"] = True
             return answer
         if claim is not None and not endings.gone(tx, call, [claim]):

@@ -197,7 +197,7 @@ def _settle(tx: Transaction, call: Call, request: RegistrySettleRequest) -> Sett
     tasks = [task for task in records.get_tasks(tx, list(request["ids"])).values() if task is not None]
     claims = [claim for task in tasks if (claim := holders.live_claim(tx, task, over=True)) is not None]
     over = [claim for claim in claims if claim["until"] <= tx.now]
-    endings.clear(tx, over, endings.gone(tx, call, [claim for claim in claims if claim["until"] > tx.now]))
+    endings.clear(tx, call, over, endings.gone(tx, call, [claim for claim in claims if claim["until"] > tx.now]))
     back = [task for task in records.get_tasks(tx, list(request["ids"])).values() if task is not None]
     return {"scoped": [task["task"] for task in back if _again_scoped(tx, call, task)]}
 

@@ -41,7 +41,7 @@ def early_claim(tx: Transaction, call: Call, task: Task) -> Claim | Waiter | Non
         dead = endings.gone(tx, call, [record for record in live if claim_records.is_claim(record)])
         if not over and not dead:
             return next((record for record in here if endings.blocks(record, "write", call.agent)), None)
-        endings.clear(tx, over, dead)
+        endings.clear(tx, call, over, dead)
 
 
 def expect(tx: Transaction, agent: str, until: int) -> None:

@@ -24,7 +24,6 @@ class Toy(Client):
     aliases = ("toy-agent",)
     in_repository = (".toy",)
     settings_file = ".toy/hooks.json"
-    reads = ("get",)
     pages = ("TOY.md",)
     note = "Toy never asks"
     trust_order = "tell Toy that it may"

@@ -12,7 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
-REGISTERED = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd")
+REGISTERED = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd",
+              "permissionRequest")  # fmt: skip
 
 
 class Copilot(Client):
@@ -28,7 +29,6 @@ class Copilot(Client):
     settings_file = ".github/hooks/dibs.json"
     settings_start = {"version": 1}  # noqa: RUF012 - the contract says that it is read only
     names_event = True
-    reads = ("view", "glob", "grep")
     pages = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
     note = (
         "Copilot asks before each `dibs …`: a repository cannot allow it. Start it with `--allow-tool "

@@ -31,7 +31,6 @@ class Cursor(Client):
     settings_file = ".cursor/hooks.json"
     settings_start = {"version": 1}  # noqa: RUF012 - the contract says that it is read only
     starts_at = "CURSOR_PROJECT_DIR"
-    reads = ("Read", "Grep", "Glob", "LS")
     pages = ("AGENTS.md",)
     note = "Cursor asks before each `dibs …` unless its user's own list of allowed commands has it"
     shows_trust = False

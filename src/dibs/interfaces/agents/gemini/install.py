@@ -24,7 +24,6 @@ class Gemini(Client):
     in_home = (".gemini",)
     settings_file = ".gemini/settings.json"
     writer = "write_file"
-    reads = ("read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search")
     pages = ("GEMINI.md",)
     # `tools.allowed` of a project would refuse all other commands; project policies have no effect.
     note = 'Gemini asks before each `dibs …`: a project cannot allow it. A person can, once: "Always allow"'

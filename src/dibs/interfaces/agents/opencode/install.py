@@ -35,7 +35,6 @@ class OpenCode(Client):
     in_repository = (".opencode", "opencode.json", "opencode.jsonc")
     in_home = (".config/opencode", ".local/share/opencode")
     settings_file = ".opencode/plugins/dibs.js"
-    reads = ("read", "glob", "grep", "list")
     pages = ("AGENTS.md", "CLAUDE.md")  # the second only if there is no first
     note = "OpenCode runs `dibs …` without asking, unless its `permission` says otherwise"
     advice = (

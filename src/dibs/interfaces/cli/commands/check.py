@@ -33,7 +33,7 @@ FIELDS = (
     Field("verbose", "flag", "every finding with its events, and the metrics", default=False),
     Field("junit", "file", "also write the result as JUnit XML, for CI", default="", metavar="FILE"),
     Field("watch", "flag", "show it again whenever something changed, until interrupted", default=False),
-    Field("settle", "text", "accept a finding: an event's number, or its name (`check settle`)", default="",
+    Field("settle", "text", "accept a finding: an event's number, or its name such as alerting:no-sink", default="",
           metavar="EVENT"),
     Field("why", "text", "with --settle: why it is accepted", default="", metavar="T"),
     Field("undo", "flag", "with --settle: it is not accepted any more", default=False),
@@ -159,12 +159,13 @@ COMMAND = Command(
         ("dibs check --check 10", "one of them; by its name: --check kill-switch"),
         ("dibs check --verbose", "every finding with its events, severity and remedy"),
         ("dibs check --junit check.xml", "for CI; exit code 1 if a check fails"),
-        ("dibs check --settle 41 --why 'agreed with ann'", "event 41 is accepted"),
+        ("dibs check --settle 41 --why 'agreed with ann'", "event 41 is accepted; `dibs check` shows why"),
+        ("dibs check --settle alerting:no-sink --undo", "it counts again"),
     ),
     notes=(
         (
             "Each line is ✓, ✗ FAIL, ! (worth knowing) or - (not applicable here). Exit code 0: nothing failed; 1: "
-            "something did; 2: a check could not look. docs/OVERSIGHT.md has the rule for each."
+            "something did; 2: a check could not look. `dibs help oversight` has the rule for each."
         ),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.errors import YES, Invalid
+from dibs.errors import YES
 from dibs.interfaces.cli.command import Command
 from dibs.operations.core.declare import Field
 
@@ -60,9 +60,7 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 def run(words: Words) -> int:
     """Print the script of a shell."""
-    shell = words.fields["shell"]
-    if shell not in SHELLS:
-        raise Invalid(f"shell: one of {', '.join(SHELLS)}, not {shell!r}", field="shell")
+    shell: str = FIELDS[0].check(words.fields["shell"])
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, "shell": shell, "script": SCRIPTS[shell]}) + "\n")
     else:

@@ -1,4 +1,4 @@
-"""`dibs import DIR`: takes over a home-made `.agent` folder: its tasks, claims and four scripts. See docs/IMPORT.md.
+"""`dibs import DIR`: takes over a home-made `.agent` folder: its tasks, claims and scripts. See docs/guides/import.md.
 
 The scripts come back here, as `dibs import --script NAME …`, which is for them alone.
 """

@@ -23,7 +23,7 @@ from dibs.interfaces.cli.dispatch import answer, open_session
 from dibs.interfaces.cli.long_running import SIGNALLED, on_signals
 from dibs.machine import clock, durations
 from dibs.machine.signals import Interrupted
-from dibs.operations.core.declare import Field
+from dibs.operations.core.declare import PAGED, Field
 from dibs.operations.core.policy import MAX_WAIT_MS
 
 TYPE_CHECKING = False
@@ -40,12 +40,15 @@ if TYPE_CHECKING:
 
 FIELDS = (
     Field("status", "flag", "show the queue, and what was decided lately", default=False),
+    Field("queue", "flag", "with --status: only what is queued", default=False),
+    *PAGED,
     Field("cancel", "flag", "take the branch out of the queue", default=False),
     Field("wait", "duration", "how long to wait for it (default: the config's, 1h; 0: only queue it)", metavar="D"),
     Field("all", "flag", "land all that is queued, then end", default=False),
     Field("watch", "flag", "land what is queued, and what will be, until interrupted", default=False),
 )
 EXCLUSIVE = ("status", "cancel", "all", "watch")
+LISTING = ("queue", "limit", "after")  # go with --status
 PAUSE_S = 1.0  # between two looks of --watch
 
 
@@ -58,6 +61,9 @@ def run(words: Words) -> int:
         raise Invalid(
             f"land: --{given[0]} is for all that is queued; leave {words.fields['branch']} out", field="branch"
         )
+    for name in LISTING:
+        if words.fields.get(name) and not words.fields.get("status"):
+            raise Invalid(f"land: --{name} goes with --status", field=name)
     session = open_session(words)
     call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
     if not session.place.common:
@@ -81,7 +87,9 @@ def _onto(session: Session, words: Words) -> str:
 
 def _status(session: Session, call: Call, words: Words) -> int:
     operation = catalogue.operation("landings")
-    answer("landings", session.answer(operation, call, {"onto": _onto(session, words)}), as_json=words.json)
+    said = {name: words.fields[name] for name in LISTING if name in words.fields}
+    fields = read_fields.request(session, operation, {**said, "onto": _onto(session, words)})
+    answer("landings", session.answer(operation, call, fields), as_json=words.json)
     return YES
 
 

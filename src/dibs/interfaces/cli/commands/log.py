@@ -7,6 +7,7 @@ import sys
 from dibs import jsontext
 from dibs.audit import queries
 from dibs.audit.events import page_of
+from dibs.audit.telling import Telling
 from dibs.client import catalogue
 from dibs.errors import NO, YES, named
 from dibs.interfaces.cli import terminal
@@ -25,33 +26,55 @@ if TYPE_CHECKING:
     from dibs.audit.events import Filter
     from dibs.interfaces.cli.parse import Words
 
-FIELDS = (Field("follow", "flag", "print events as they happen, until interrupted", default=False),)
-# What a line says of an event's data.
+FIELDS = (
+    Field("follow", "flag", "print events as they happen, until interrupted", default=False),
+    Field("raw", "flag", "print kinds and fields instead of sentences", default=False),
+)
+# What a line of `--raw` says of an event's data.
 NOTED = ("mode", "token", "code", "result", "why", "to", "text", "what", "commit", "rollback", "unsynced")
 KIND_COLUMNS = 20  # columns for an event's kind, when they are printed one by one
 FOLLOW_S = 5.0  # for one wait; after it the log is read in any case
 
 
 def run(words: Words) -> int:
-    """Print events as lines, or as one JSON object."""
+    """Print events as sentences, as kinds and fields, or as one JSON object."""
     operation = catalogue.operation("log")
     session, call, values = read(operation, words)
+    raw = bool(words.fields.get("raw"))
+    if not words.json and not raw:
+        values["sentences"] = True
     found = session.answer(operation, call, values)
     events, last = found["events"], found["cursor"]
     if words.fields.get("follow"):
         wanted = queries.wanted(session, operation.checked(values))
-        _follow(session, wanted, events, last, as_json=words.json)
+        telling = Telling() if values.get("sentences") else None
+        _follow(session, wanted, events, last, telling, as_json=words.json)
     if words.json:
         return finish(operation, found, words)
     first: list[str | terminal.Table] = (
         ["(earlier events: `--after 0` starts at the first)"] if found["earlier"] else []
     )
-    rows = [(str(event["seq"]), f"{times.ago(event['at'])} ago", *_cells(event)) for event in events]
-    shown: str | terminal.Table = terminal.Table(("EVENT", "AGE", "KIND", "AGENT", "WHAT"), rows, titles=False)
-    terminal.write([*first, shown if rows else "no events", *([f"(more: `--after {last}`)"] if found["more"] else [])])
+    rows = _raw(events) if raw else _sentences(events)
+    terminal.write([*first, *(rows or ["no events"]), *([f"(more: `--after {last}`)"] if found["more"] else [])])
     for line in missing(found["missing"]):
         sys.stderr.write(f"dibs: {line}\n")
     return NO if found["lost"] else YES
+
+
+def _raw(events: list[EventView]) -> list[str | terminal.Table]:
+    rows = [(str(event["seq"]), f"{times.ago(event['at'])} ago", *_cells(event)) for event in events]
+    return [terminal.Table(("EVENT", "AGE", "KIND", "AGENT", "WHAT"), rows, titles=False)] if rows else []
+
+
+def _sentences(events: list[EventView]) -> list[str | terminal.Table]:
+    """A line for each event: its number, its age, what happened."""
+    number = len(str(events[-1]["seq"])) if events else 0
+    ages = [f"{times.ago(event['at'])} ago" for event in events]
+    width = max(map(len, ages), default=0)
+    return [
+        f"{event['seq']:>{number}}  {age:>{width}}  {event.get('text', event['kind'])}"
+        for event, age in zip(events, ages, strict=True)
+    ]
 
 
 def missing(gaps: list[dict[str, Any]]) -> list[str]:
@@ -64,7 +87,9 @@ def missing(gaps: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _follow(session: Any, wanted: Filter, events: list[EventView], last: int, *, as_json: bool) -> None:
+def _follow(
+    session: Any, wanted: Filter, events: list[EventView], last: int, telling: Telling | None, *, as_json: bool
+) -> None:
     """Print the events as they come; one JSON object a line, since there is no end to wait for."""
 
     def called(agents: list[str]) -> dict[str, str]:
@@ -76,7 +101,7 @@ def _follow(session: Any, wanted: Filter, events: list[EventView], last: int, *,
             sys.stdout.write(jsontext.encode(event) + "\n" if as_json else _line(event))
         sys.stdout.flush()
         session.store.follow(last, FOLLOW_S)
-        events, last, _ = page_of(session.store, last, wanted, 0, called)
+        events, last, _ = page_of(session.store, last, wanted, 0, called, telling)
 
 
 def _cells(event: EventView) -> tuple[str, str, str]:
@@ -97,8 +122,10 @@ def _line(event: EventView) -> str:
     """One event, printed while following: with the time of day, since its age would not stay true."""
     import time
 
-    kind, agent, what = [terminal.clean(cell) for cell in _cells(event)]
     now = time.strftime("%H:%M:%S", time.localtime(clock.of_iso(event["at"]) // 1000))
+    if "text" in event:
+        return f"{event['seq']:>6}  {now}  {terminal.clean(event['text'])}\n"
+    kind, agent, what = [terminal.clean(cell) for cell in _cells(event)]
     return f"{event['seq']:>6}  {now}  {kind:<{KIND_COLUMNS}} {agent}  {what}".rstrip() + "\n"
 
 
@@ -112,9 +139,10 @@ COMMAND = Command(
         ("dibs log src/api.py --since 1h", "what happened to a file in the last hour"),
         ("dibs log --agent codex-2 --kind claim.", "the claims of one agent"),
         ("dibs log -f", "print events as they happen"),
+        ("dibs log --raw --kind task.", "kinds and fields instead of sentences"),
     ),
     json=(
-        "events[] (seq, at, kind, agent, name, subject, subject_name, data, commit, link), more, cursor, earlier, "
-        "missing[], lost"
+        "events[] (seq, at, kind, agent, name, subject, subject_name, data, commit, link, text), more, cursor, "
+        "earlier, missing[], lost"
     ),
 )

@@ -223,7 +223,7 @@ COMMAND = Command(
     fields=FIELDS,
     notes=(
         (
-            "NAME may be a file, FILE.toml (docs/PATTERNS.md). Then dibs adds its tasks, starts workers, ends and "
+            "NAME may be a file, FILE.toml (`dibs help patterns`). Then dibs adds its tasks, starts workers, ends and "
             "archives the run when its tasks are finished, and prints the result. Exit code 0: complete; 1: not "
             "complete; 2: stopped, and can be resumed."
         ),

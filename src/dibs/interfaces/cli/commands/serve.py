@@ -11,6 +11,7 @@ from dibs.errors import YES, Conflict, Invalid, Unavailable, from_parts
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
 from dibs.interfaces.serve import files
+from dibs.machine import extras
 from dibs.operations.core.declare import Field
 from dibs.workspace import serve_file
 
@@ -26,7 +27,6 @@ READY_S = 30.0  # for a detached server to answer; a large database may be check
 ANSWER_S = 3.0  # for one that is there already to say anything
 OPEN_S = 10.0  # for a browser to be told
 GONE_S = 10.0  # for one to end
-MISSING = "`dibs serve` needs the extra `server`: `uv tool install 'FOLDER[server]'` (a clone of dibs)."
 MAX_PORT = 65_535
 
 
@@ -43,7 +43,8 @@ def run(words: Words) -> int:
     try:
         from dibs.interfaces.serve import process
     except ImportError as error:
-        raise Unavailable(f"{MISSING} ({error})", missing=True) from None
+        message = f"`dibs serve` needs the extra `server`: {extras.advice('server')}. ({error})"
+        raise Unavailable(message, missing=True) from None
     options = process.Options(
         words.fields.get("host", ""), None if port is None else int(port), words.fields.get("tls-cert", ""),
         words.fields.get("tls-key", ""),
@@ -60,19 +61,42 @@ def _tell(about: ServerAddress, words: Words, *, stays: bool = False) -> None:
     else:
         sys.stdout.write(f"serving at {about['url']} (process {about['pid']}, token in {about['token_file']})\n")
     sys.stdout.flush()
-    if words.fields.get("open"):
-        import threading
+    if not words.fields.get("open") and (words.json or not sys.stdout.isatty()):
+        return  # a program started it: a link that signs in is not for its log
+    import threading
+
+    opening = threading.Thread(target=_open_page, args=(about, words), daemon=True)
+    opening.start()
+    if not stays:
+        opening.join(OPEN_S)
+
+
+def _open_page(about: ServerAddress, words: Words) -> None:
+    """Open the page where there is a browser; else, or unasked, say the link that signs in. With --json on stderr."""
+    from dibs.interfaces.page import sign_in
+
+    address = sign_in.address(about["url"], about["token_file"])
+    asked = bool(words.fields.get("open"))
+    if asked and _has_browser():
         import webbrowser
 
-        from dibs.interfaces.page import sign_in
+        if webbrowser.open(address):
+            return
+    out = sys.stderr if words.json else sys.stdout
+    said = "no browser could be opened here\n" if asked else ""
+    if "#code=" in address:
+        said += f"page, signed in (once, within a minute): {address}\nanother link: dibs serve --open"
+    else:
+        said += f"page: {address} (sign in with the token in {about['token_file']})"
+    out.write(f"{said}\n")
+    out.flush()
 
-        def open_page() -> None:
-            webbrowser.open(sign_in.address(about["url"], about["token_file"]))
 
-        opening = threading.Thread(target=open_page, daemon=True)
-        opening.start()
-        if not stays:
-            opening.join(OPEN_S)
+def _has_browser() -> bool:
+    """Is there a screen for a browser? Over SSH and in a container a text browser would take this terminal."""
+    if sys.platform == "darwin":
+        return not os.environ.get("SSH_CONNECTION") or bool(os.environ.get("BROWSER"))
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
 def _stop(place: Place, words: Words) -> int:
@@ -168,10 +192,11 @@ COMMAND = Command(
         Field("tls-key", "text", "its key, PEM (default: in the same file)", default="", longest=0, metavar="FILE"),
         Field("detach", "flag", "start it in the background, and return when it answers", default=False),
         Field("stop", "flag", "end the server of this workspace", default=False),
-        Field("open", "flag", "open its page in a browser", default=False),
+        Field("open", "flag", "open its page in a browser, signed in; without one, print the link", default=False),
     ),
     examples=(
-        ("dibs serve", "serve until Ctrl-C"),
+        ("dibs serve", "serve until Ctrl-C; in a terminal it prints a link to the page"),
+        ("dibs serve --open", "its page in your browser, signed in; of a server that runs already, too"),
         ("dibs serve --detach --json", "in the background; prints `url` and `token_file`"),
         ("dibs serve --stop", "end it"),
         ("dibs serve --host 0.0.0.0 --port 8443 --tls-cert cert.pem --tls-key key.pem", "for other machines"),

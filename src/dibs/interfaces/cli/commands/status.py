@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from dibs.interfaces.cli.render import Lines
     from dibs.interfaces.cli.render.claims import Surroundings
     from dibs.operations.claims.answers import StatusAnswer
+    from dibs.operations.core.call import Call
     from dibs.operations.landing.answers import LandingsAnswer, RadarAnswer
 
     Look = Callable[[], StatusAnswer]  # reads the state of this moment
 
 FIELDS = (
     Field("watch", "flag", "show it again whenever it changes, until interrupted", default=False),
+    Field("all", "flag", "show every claim, not only the first 50", default=False),
 )  # fmt: skip
 LATELY_MS = 900_000  # a quarter of an hour: refusals that still matter
 MAX_EVENTS_SEARCHED = 300  # the newest events that are searched for refusals
@@ -44,30 +46,42 @@ INTERRUPTED = 130
 def run(words: Words) -> int:
     """Show the state once, or again and again."""
     session, call, values = read(catalogue.operation("status"), words)
+    every = bool(words.fields.get("all"))
 
     def look() -> StatusAnswer:
         call.facts.clear()  # a process may have died since the last look
         state: StatusAnswer = session.answer(catalogue.operation("status"), call, values)
-        return state
+        return _whole(session, call, values, state) if every else state
 
     if words.fields.get("watch"):
         try:
-            watch(session, look, as_json=words.json)
+            watch(session, look, as_json=words.json, every=every)
         except KeyboardInterrupt:
             return INTERRUPTED
     if words.json:
         answer("status", look(), as_json=True)
     else:
-        terminal.write(lines(session, look()))
+        terminal.write(lines(session, look(), every=every))
     return YES
 
 
-def lines(session: Session, result: StatusAnswer) -> Lines:
+def _whole(session: Session, call: Call, values: dict[str, object], state: StatusAnswer) -> StatusAnswer:
+    """The state with what all its pages list."""
+    while state.get("cursor"):
+        request = {**values, "after": state["cursor"]}
+        page: StatusAnswer = session.answer(catalogue.operation("status"), call, request)
+        for one in ("agents", "claims", "tasks", "waiting"):
+            page[one] = [*state[one], *page[one]]
+        state = page
+    return state
+
+
+def lines(session: Session, result: StatusAnswer, *, every: bool = False) -> Lines:
     """The state of the workspace for people."""
     about: Surroundings = {
         "workspace": os.path.basename(session.place.root), "store": _store(session), "refused": _refused(session),
     }  # fmt: skip
-    return [*claims.status(result, about), *_worktrees(session)]
+    return [*claims.status(result, about, every=every), *_worktrees(session)]
 
 
 def _worktrees(session: Session) -> list[str]:
@@ -118,17 +132,17 @@ def _refused(session: Session) -> dict[tuple[str, str], int]:
 # --- watching
 
 
-def watch(session: Session, look: Look, *, as_json: bool) -> None:
+def watch(session: Session, look: Look, *, as_json: bool, every: bool = False) -> None:
     """Show the state whenever it changes: on the whole terminal, as text in a pipe, as a JSON object a line."""
     if as_json:
         for result in _changes(session, look):
             sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
             sys.stdout.flush()
     elif terminal.is_terminal():
-        _screen(session, look)
+        _screen(session, look, every=every)
     else:
         for result in _changes(session, look):
-            terminal.write([*lines(session, result), ""])
+            terminal.write([*lines(session, result, every=every), ""])
             sys.stdout.flush()
 
 
@@ -149,14 +163,14 @@ def _changes(session: Session, look: Look) -> Iterator[StatusAnswer]:
         session.store.follow(session.store.head().seq, INTERVAL_S)
 
 
-def _screen(session: Session, look: Look) -> None:
+def _screen(session: Session, look: Look, *, every: bool) -> None:
     from rich.live import Live
 
     hint = terminal.Line("Ctrl-C ends this.", "dim")
     with Live(console=terminal.console_for(sys.stdout, live=True), screen=True, auto_refresh=False) as live:
         while True:
             try:
-                shown = [*lines(session, look()), "", hint]
+                shown = [*lines(session, look(), every=every), "", hint]
             except (Busy, Unavailable) as error:  # it may come back
                 shown = [terminal.Line(error.message, "red"), "", hint]
                 session.close()

@@ -71,14 +71,25 @@ def _used(agent: AgentView) -> str:
 def _agents(result: AgentsAnswer) -> Items:
     every = result["agents"]
     rows: list[tuple[str, ...]] = [
-        (named(a), a["state"], a["health"] if a["state"] != "left" else "", _kind(a),
-         f"{times.ago(a['last_seen'])} ago", _tasks(a), _used(a), a.get("rules", ""),
-         a.get("killed", "") or _breaker(a)) for a in every
+        (named(a), _state(a), _kind(a), f"{times.ago(a['last_seen'])} ago", _tasks(a) or a.get("doing", ""),
+         _holds(a), _used(a), a.get("killed", "") or _breaker(a)) for a in every
     ]  # fmt: skip
-    head = ("AGENT", "STATE", "HEALTH", "TYPE", "SEEN", "TASKS", "USES", "RULES", "WHY")
+    head = ("AGENT", "STATE", "TYPE", "SEEN", "DOING", "HOLDS", "USES", "WHY")
     shown = [place for place in range(len(head)) if place < FIRST or any(row[place] for row in rows)]
     rows = [tuple([row[place] for place in shown]) for row in rows]
     return listed(tuple([head[place] for place in shown]), rows, "no agents", result)
+
+
+def _state(agent: AgentView) -> str:
+    """What it is at; since when, where that tells something."""
+    since = agent["waits"]["since"] if "waits" in agent else agent.get("stalled_since")
+    return f"{agent['activity']} ({times.ago(since)})" if since else agent["activity"]
+
+
+def _holds(agent: AgentView) -> str:
+    behind = len(agent.get("holds_up", ()))
+    held = counted(agent["holds"], "claim") if agent.get("holds") else ""
+    return f"{held}, {counted(behind, 'agent')} waiting" if behind else held
 
 
 def _breaker(agent: AgentView) -> str:

@@ -6,12 +6,13 @@ from dibs.audit import check
 from dibs.errors import counted, named, quoted
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.render import continued, times
+from dibs.interfaces.cli.render.claims import STYLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.audit.answers import ExplainAnswer
+    from dibs.audit.answers import ExplainAnswer, StepView
     from dibs.interfaces.cli.render import Items, Lines
-    from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer, AlertView
+    from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer, AlertView, CycleStep
     from dibs.operations.upkeep.answers import PruneAnswer, SealAnswer, SweepAnswer
 
 
@@ -38,8 +39,13 @@ def _prune(result: PruneAnswer) -> Items:
 
 def _alerts(result: AlertsAnswer) -> Items:
     lines: Lines = []
-    for alert in result["alerts"]:
-        lines += _alert(alert)
+    grouped = {identifier for group in result["groups"] for identifier in group["ids"]}
+    for group in result["groups"]:
+        if group["count"] > 1:
+            head = f"{group['label']} x{group['count']}; dismiss all: {group['dismiss']}"
+            lines.append(terminal.Line(head, STYLES[group["severity"]]))
+        lines += [line for alert in result["alerts"] if alert["id"] in group["ids"] for line in _alert(alert)]
+    lines += [line for alert in result["alerts"] if alert["id"] not in grouped for line in _alert(alert)]
     if not lines:
         lines.append("no alerts")
     if result["not_kept"]:
@@ -50,7 +56,7 @@ def _alerts(result: AlertsAnswer) -> Items:
 
 def _alert(alert: AlertView) -> Lines:
     """One alert: what it is, then what shows it and what to do."""
-    style = "dim" if alert["state"] != "open" else "red" if alert["severity"] == "error" else "yellow"
+    style = "dim" if alert["state"] != "open" else STYLES[alert["severity"]]
     head = f"{alert['id']}  {alert['severity']}  {alert['kind']}  {times.ago(alert['since'])}  {alert['text']}"
     shown = ", ".join(f"#{seq}" for seq in alert.get("evidence", ()))
     more = [f"events {shown}" if shown else ""]
@@ -61,10 +67,23 @@ def _alert(alert: AlertView) -> Lines:
         note = alert["acknowledged"]
         more.append(f"acknowledged by {named(note)}{': ' + note['why'] if note['why'] else ''}")
     if alert["state"] != "cleared":
-        more.append(f"to do: {alert['remedy']}")
-    others = [one["command"] for one in alert.get("actions", ()) if one["command"] != alert["remedy"]]
-    or_else = [f"    or: {'; '.join(others)}"] if others else []
-    return [terminal.Line(head, style), f"    {'; '.join(part for part in more if part)}", *or_else]
+        more.append(f"to do: `{alert['remedy']}`")
+    ways = _ways(alert["cycle"]) if alert.get("cycle") and alert["state"] != "cleared" else []
+    others = [f"`{one['command']}`" for one in alert.get("actions", ()) if one["command"] != alert["remedy"]]
+    ways += [f"    or: {', '.join(others)}"] if others else []
+    return [terminal.Line(head, style), f"    {'; '.join(part for part in more if part)}", *ways]
+
+
+def _ways(cycle: list[CycleStep]) -> list[str]:
+    """How to resolve a deadlock: any one of its claims that is given up."""
+    lines = ["    how to resolve it, by any one of these:"]
+    for step in cycle:
+        name = quoted(step["resource"])
+        lines.append(
+            f"    - {named(step)} wants {step['resource']}, held by {named(step, 'holder')}: "
+            f"`dibs ask {name} 'please release it: deadlock'`, or `dibs release {name} --force --why deadlock`"
+        )
+    return lines
 
 
 def _ack(result: AlertAckAnswer) -> Items:
@@ -83,16 +102,29 @@ def _explain(result: ExplainAnswer) -> Items:
         lines.append(f"(events {gap['first']} to {gap['last']} could not be read: {gap['why']})")
     if result["earlier"]:
         lines.append("(earlier steps: `--after 0` starts at the first)")
-    rows = [f"{times.ago(step['at'])} ago" for step in result["steps"]]
+    rows = [f"{times.ago(step['at'])} ago" for step, _ in _once(result["steps"])]
     width = max(map(len, rows), default=3)
-    for age, step in zip(rows, result["steps"], strict=True):
+    for age, (step, times_said) in zip(rows, _once(result["steps"]), strict=True):
         number = f"  #{step['seq']}" if step["seq"] else ""
-        text = f"{age:>{width}}  {terminal.clean(step['sentence'])}{number}"
+        repeated = f" ({times_said} times)" if times_said > 1 else ""
+        text = f"{age:>{width}}  {terminal.clean(step['sentence'])}{repeated}{number}"
         lines.append(terminal.Line(f"{text}  ← this event", "bold") if step.get("asked") else text)
     if not rows:
         lines.append("the log says nothing about it")
     lines += [terminal.Line(f"{'now':>{width}}  {terminal.clean(text)}", "green") for text in result["now"]]
     return [*lines, *([f"(more: `--after {result['cursor']}`)"] if result["more"] else [])]
+
+
+def _once(steps: list[StepView]) -> list[tuple[StepView, int]]:
+    """The steps; those that follow each other and say the same are one, the last, with how many there were."""
+    found: list[tuple[StepView, int]] = []
+    for step in steps:
+        before, said = found[-1] if found else (None, 0)
+        if before is not None and before["sentence"] == step["sentence"] and not before.get("asked"):
+            found[-1] = step, said + 1
+        else:
+            found.append((step, 1))
+    return found
 
 
 RENDERERS = {

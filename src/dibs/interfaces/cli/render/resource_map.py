@@ -72,7 +72,7 @@ def _resource(resource: MapResourceView, columns: int) -> str:
     name = terminal.clean(resource["resource"])
     more = f" ({resource['folded']})" if resource.get("folded") else ""
     room = max(RESOURCE_COLUMNS, columns // 2) - len(more)
-    return f"{terminal.cut_front(name, room)}{more}"
+    return f"{terminal.cut_path(name, room)}{more}"
 
 
 def _cell(use: MapUseView) -> str:

@@ -1,0 +1,60 @@
+"""`dibs status` and `dibs alerts`: what needs attention first, and what to type next."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+from tests.scratch import DIBS, Shell
+from tests.waiting import until
+
+MANY = 1_000
+
+
+def test_a_thousand_claims_are_folded_below_what_needs_attention(shell: Shell) -> None:
+    for start in range(0, MANY, 100):
+        shell.json("claim", *[f"src/f{number}.py" for number in range(start, start + 100)], "--as", "ann", exit=0)
+    shell.json("claim", "deploy:prod", "--as", "ann", exit=0)
+    for _ in range(3):
+        shell.json("claim", "deploy:prod", "--as", "bob", exit=1)
+    lines = shell.run("status").stdout.splitlines()
+    assert lines[1].startswith("! bob was refused 3 times on deploy:prod: ")
+    assert lines[3].split()[:3] == ["RESOURCE", "HELD", "BY"]
+    assert lines[-1] == f"and {MANY + 1 - 50} more: `dibs status --all`"
+    assert len(lines) == 4 + 50 + 1
+    assert len(shell.run("status", "--all").stdout.splitlines()) == 4 + MANY + 1
+
+
+def commands(text: str) -> list[list[str]]:
+    """The commands that a text names, as typed."""
+    return [shlex.split(part)[1:] for part in text.split("`")[1::2]]
+
+
+def test_blocked_the_status_names_the_holder_and_its_command_frees_it(shell: Shell) -> None:
+    shell.json("claim", "src/api.py", "--as", "ann", "--reason", "new route", exit=0)
+    waiter = subprocess.Popen([DIBS, "claim", "src/api.py", "--wait", "60s", "--as", "bob"], cwd=shell.folder)
+    until(lambda: bool(shell.json("status")["waiting"]))
+    told = shell.run("status").stdout  # 1
+    assert "bob (" in next(line for line in told.splitlines() if line.startswith("src/api.py"))
+    ask, release = commands(told.splitlines()[-1])
+    assert shell.run(*ask).returncode == 0
+    assert shell.run(*release).returncode == 0  # 2
+    assert waiter.wait(timeout=60) == 0
+
+
+def test_deadlock_the_alerts_name_every_way_to_resolve_it_and_each_works_as_typed(shell: Shell) -> None:
+    shell.json("claim", "a.py", "--as", "ann", exit=0)
+    shell.json("claim", "b.py", "--as", "bob", exit=0)
+    waiter = subprocess.Popen([DIBS, "claim", "b.py", "--wait", "60s", "--as", "ann"], cwd=shell.folder)
+    until(lambda: bool(shell.json("status")["waiting"]))
+    shell.json("claim", "a.py", "--wait", "60s", "--as", "bob", exit=1)
+    assert shell.run("status").stdout.splitlines()[1].lower().startswith("! deadlock")  # 1
+    told = shell.run("alerts").stdout.splitlines()  # 2
+    ways = told[told.index("    how to resolve it, by any one of these:") + 1 :]
+    assert [way.split(":")[0] for way in ways[:2]] == [
+        "    - bob wants a.py, held by ann", "    - ann wants b.py, held by bob",
+    ]  # fmt: skip
+    ask, release = commands(ways[1])
+    assert shell.run(*ask).returncode == 0
+    assert shell.run(*release).returncode == 0  # 3
+    assert waiter.wait(timeout=60) == 0
