@@ -27,6 +27,7 @@ class AlertGroup(TypedDict):
     remedy: str  # a command
     dismiss: str  # a command: all of them
     agents: list[str]  # their names
+    agents_name: NotRequired[list[str]]  # the same
     ids: list[str]
     since: str  # of the first cause
 
