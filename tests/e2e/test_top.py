@@ -15,9 +15,13 @@ import pytest
 import dibs
 from tests.e2e.clients.tmux import Pane
 from tests.interfaces.http.web import Server
+from tests.interfaces.repository import Repository
+from tests.interfaces.test_dead_agent import at_work
+from tests.scratch import repo as _repo
 from tests.stores.redis_server import free_port
 
 pytestmark = pytest.mark.clients
+repo = _repo
 
 TOP = f"{sys.executable} -m dibs top"
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
@@ -98,6 +102,26 @@ def test_it_is_resized_while_it_runs_to_all_panes_and_back(shop: Path, tmp_path:
                 assert "planned 3 ready, 4 blocked" in shown
         pane.press("C-c")
         pane.see("ended 130", " icanon")
+
+
+def test_a_dead_agent_is_looked_at_and_handed_to_the_next_one_in_three_keys(repo: Repository, tmp_path: Path) -> None:
+    at_work(repo).client.kill()
+    with Pane(tmp_path / "t", repo.folder, TOP, (160, 50)) as pane:
+        pane.see("ada-1 exited just now without signing off. Task docker is back in the queue.", "d diff   H hand over")
+        pane.press("!", "d")
+        pane.see("Uncommitted work of ada-1: 2 files", "+more", "+++ b/new.py")
+        pane.press("Escape")
+        pane.gone("+more")
+        pane.press("x")
+        pane.see("ada-1 is dead already")
+        pane.press("H")
+        pane.see("Hand over the work of ada-1?", "task docker", "uncommitted work in a.py, new.py", "--to NEXT")
+        pane.press("Enter", "Enter", "Enter")
+        pane.see("Handed the work of ada-1 to the next agent that starts")
+        (event,) = kinds(repo.folder, "handover.offered")
+        assert (event["subject"], event["data"]["tasks"], event["data"]["files"]) == ("ada-1", ["docker"], 2)
+        pane.press("q")
+        pane.see("ended 0")
 
 
 def test_a_deadlock_is_seen_opened_and_its_holder_asked(shop: Path, tmp_path: Path) -> None:

@@ -175,9 +175,9 @@ def plant_dead_by_hand(scene: Scene) -> None:
     (alert,) = scene["boss"].alerts(kind="dead")["alerts"]
     (left,) = [one for one in scene["boss"].status()["claims"] if one["agent"] == "ann"]
     assert left["resources"] == ["y.py"]
-    assert (
-        "It held x.py: released. It also holds y.py until the deadline: not tied to that process." in alert["text"]
-    ), alert["text"]
+    assert "Released: x.py. It still holds y.py until the deadline: not tied to its process." in alert["text"], alert[
+        "text"
+    ]
     assert alert["remedy"] == f"dibs release y.py --force --why 'its agent is dead' --token {left['token']}"
 
 

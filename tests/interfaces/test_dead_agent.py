@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from tests.interfaces.repository import DIBS, PATIENCE, Agent, Repository
 from tests.scratch import repo as _repo
@@ -53,6 +58,7 @@ def test_a_dead_agent_is_told_with_its_task_and_files_and_what_can_be_done(repo:
         assert "dibs diff ada-1" in text
         assert "kill" not in text
     (alert,) = repo.terminal("alerts")["alerts"]
+    assert f"or: `dibs handover ada-1 --to NEXT`, `dibs undo ada-1`, `dibs alerts ack {alert['id']}`" in status[1]
     assert [(one["act"], one["label"], one["command"]) for one in alert["actions"]] == [
         ("diff", "Show diff", "dibs diff ada-1"),
         ("handover", "Hand to …", "dibs handover ada-1 --to NEXT"),
@@ -101,6 +107,17 @@ def test_a_dead_agents_work_goes_to_the_next_one_that_starts_and_the_dead_one_is
     assert "bob-1" in back.dibs("task", "done", "docker", "--token", "3")["error"]["message"]
 
 
+def test_of_agents_that_start_at_the_same_time_one_gets_it(repo: Repository) -> None:
+    at_work(repo).client.kill()
+    assert repo.terminal("handover", "ada-1", "--to", "NEXT")["to"] is None
+    starting = [repo.agent(f"new-{number}") for number in range(4)]
+    with ThreadPoolExecutor(len(starting)) as pool:
+        briefings = list(pool.map(Agent.boot, starting))
+    assert len([one for one in briefings if "Your task is docker" in one]) == 1
+    assert len(repo.events("handover.made")) == 1
+    assert len(repo.claims()) == 1
+
+
 def test_the_work_of_an_agent_that_is_at_work_passes_after_a_question(repo: Repository) -> None:
     ada, bob = at_work(repo), repo.agent("bob-1")
     bob.boot()
@@ -123,3 +140,40 @@ def test_an_agent_may_hand_over_its_own_work_and_no_other(repo: Repository) -> N
     bob.boot()
     assert bob.dibs("handover", "ada-1", "--to", "bob-1", "--yes")["error"]["code"] == "forbidden"
     assert ada.dibs("handover", "ada-1", "--to", "bob-1")["to"] == "bob-1"
+
+
+def test_a_person_elsewhere_sees_and_hands_over_a_dead_agents_work_and_a_viewer_does_not(repo: Repository) -> None:
+    at_work(repo).client.kill()
+    bob = repo.agent("bob-1")
+    bob.boot()
+    url = typed(repo, "serve", "--detach", "--port", "0").split()[2]
+    try:
+        kim, vic = (
+            repo.terminal("token", "new", *words)["token"]
+            for words in (("--person", "kim"), ("--agent", "vic", "--role", "viewer"))
+        )
+        assert posted(url, vic, "diff", agent="ada-1")["error"]["code"] == "forbidden"
+        assert posted(url, vic, "handover", agent="ada-1", to="bob-1")["error"]["code"] == "forbidden"
+        assert [one["path"] for one in posted(url, kim, "diff", agent="ada-1")["files"]] == ["a.py", "new.py"]
+        (alert,) = posted(url, kim, "alerts")["alerts"]
+        assert alert["unfinished"]["count"] == 2
+        assert WORK in alert["text"]
+        answer = posted(url, kim, "handover", agent="ada-1", to="bob-1")
+        assert ([one["path"] for one in answer["files"]], answer["tasks"]) == (["a.py", "new.py"], ["docker"])
+        assert posted(url, kim, "alerts")["alerts"] == []
+    finally:
+        typed(repo, "serve", "--stop")
+    bob.read("a.py")
+    assert bob.bash("git add a.py new.py && git commit -qm done")[0].code == 0, "its own work from now on"
+
+
+def posted(url: str, token: str, operation: str, **fields: object) -> Any:
+    """What a server answers."""
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+    request = Request(f"{url}/v1/{operation}", json.dumps(fields).encode(), headers)  # noqa: S310 - a server of this test
+    try:
+        with urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310 - the same
+            return json.load(answer)
+    except HTTPError as refused:
+        with refused:
+            return json.load(refused)

@@ -239,7 +239,8 @@ def _moved(t: Teller, e: LogEvent, d: ClaimMoved, known: Known | None) -> str:
 def _released(t: Teller, e: LogEvent, d: ClaimReleased, known: Known | None) -> str:
     after, things = _after(e, known), what(d.get("resources"))
     if d.get("to"):
-        text = f"{t.who(e['agent'])} handed {things} over to {t.who(d['to'])}{after}."
+        whose = f" of {t.who(e['agent'])}" if d.get("by") else ""
+        text = f"{t.who(d.get('by') or e['agent'])} handed {things}{whose} over to {t.who(d['to'])}{after}."
     else:
         commit = f" ({_short(d['commit'])})" if d.get("commit") else ""
         form = RELEASES.get(d["why"], RELEASES["released"])

@@ -53,7 +53,7 @@ def with_warnings(session: Session, result: StatusAnswer) -> StatusAnswer:
     if any(alert["kind"] == "dead" for alert in result.get("alerts", ())):
         from dibs.client import unfinished
 
-        unfinished.complete(session, result["alerts"])
+        unfinished.complete(session, result["alerts"], result["alert_groups"])
     found = warnings(session)
     return {**result, "warnings": found} if found else result
 

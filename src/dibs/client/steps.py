@@ -42,7 +42,7 @@ def _look_for_trouble(session: Session, call: Call, fields: Fields) -> Fields:
 def _evidence(session: Session, result: Answer) -> Answer:
     from dibs.client import evidence, unfinished
 
-    unfinished.complete(session, result["alerts"])
+    unfinished.complete(session, result["alerts"], result.get("groups", ()))
     return evidence.complete(session, result)
 
 

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import Unavailable
+from dibs.errors import Unavailable, counted
 from dibs.ledger import working_tree
 from dibs.ledger.state import owner_line
 from dibs.operations.core.call import within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dibs.client.memory_files import BootDecision
     from dibs.client.session import Session
     from dibs.ledger.working_tree import Tree
     from dibs.operations.agents.answers import BootAnswer
-    from dibs.operations.claims.answers import AlertShort
+    from dibs.operations.alerts.answers import AlertGroup
+    from dibs.operations.claims.answers import AlertShort, UnfinishedFile
     from dibs.operations.core.call import Call, Fields
     from dibs.operations.handovers.answers import HandoverAnswer
 
@@ -109,18 +110,18 @@ def take_over(tree: Tree, agent: str, result: BootDecision | BootAnswer) -> None
 # --- alerts
 
 
-def complete(session: Session, alerts: Iterable[AlertShort]) -> None:
-    """Say in the alerts about dead agents which files have uncommitted work of them."""
+def complete(session: Session, alerts: Iterable[AlertShort], groups: Sequence[AlertGroup] = ()) -> None:
+    """Say in the alerts about dead agents, and in their group, which files have uncommitted work of them."""
     dead = [alert for alert in alerts if alert["kind"] == "dead" and alert["state"] != "cleared"]
     found = files(session, {alert["agent"] for alert in dead})
     for alert in dead:
-        pairs = found[alert["agent"]]
-        alert["unfinished"] = {
-            "count": len(pairs),
-            "files": [{"tree": top, "path": path} for top, path in pairs[:SHOWN]],
-        }
+        pairs, before = found[alert["agent"]], alert["text"]
+        shown: list[UnfinishedFile] = [{"tree": top, "path": path} for top, path in pairs[:SHOWN]]
+        alert["unfinished"] = {"count": len(pairs), "files": shown}
         if pairs:
-            count = "1 file" if len(pairs) == 1 else f"{len(pairs)} files"
-            alert["text"] += f" {count} with uncommitted work."
+            alert["text"] += f" {counted(len(pairs), 'file')} with uncommitted work."
         elif not session.is_far:
             alert["actions"] = [one for one in alert.get("actions", ()) if one["act"] not in {"diff", "undo"}]
+        for group in groups:
+            if group["ids"][:1] == [alert["id"]]:  # the one that it tells
+                group["text"] = group["text"].replace(before, alert["text"], 1)

@@ -41,6 +41,7 @@ def proposed(shell: Shell, *words: str) -> list[str]:
         (["claim", "--mode", ""], ["write", "read", "watch"]),
         (["release", ""], ["src/api.py", "db:users", "lib/*.py"]),
         (["release", "src"], ["src/api.py"]), (["ask", "db:"], ["db:users"]), (["kill", "b"], ["bob"]),
+        (["kill", "al"], ["all"]), (["diff", "a"], ["ann"]), (["handover", "ann", "--to", "N"], ["NEXT"]),
         (["status", "--as", "a"], ["ann"]), (["task", "show", ""], ["T1"]),
         (["task", "add", "x", "--after", "T"], ["T1"]),
         (["task", "list", "--run", ""], ["big-1"]), (["run", "show", ""], ["big-1"]), (["vote", "show", ""], ["V1"]),

@@ -385,7 +385,7 @@ def test_the_work_of_an_agent_is_shown_handed_over_and_undone_by_a_key_each(held
         assert "nothing that agent ada changed is left" in held.shown()
 
 
-def test_a_dead_agent_is_not_killed_and_its_alert_offers_what_helps(held: Look, ada: Any) -> None:
+def test_a_dead_agent_is_not_killed_and_its_alert_offers_what_helps(held: Look) -> None:
     acts = [{"act": act, "label": act, "command": "x"} for act in ("diff", "handover", "undo", "dismiss")]
     alert: Any = {"kind": "dead", "agent": "ada", "subject": "ada", "actions": acts}
     with held.state.mutex:

@@ -197,7 +197,7 @@ def test_what_only_reads_is_idempotent_and_destroys_nothing(operation: Operation
 
 def test_what_takes_away_for_good_says_so() -> None:
     said = {one.name for one in catalogue.every() if one.destructive}
-    assert said == {"kill", "prune", "release", "run end", "run purge", "state delete", "task cancel",
+    assert said == {"handover", "kill", "prune", "release", "run end", "run purge", "state delete", "task cancel",
                     "token revoke"}  # fmt: skip
 
 

@@ -248,8 +248,12 @@ def test_if_nobody_starts_in_time_it_is_released_and_the_person_is_told(crew: Cr
 def test_a_later_hand_over_takes_what_was_kept_for_the_next_one(crew: Crew) -> None:
     at_work(crew)
     hand(crew, "NEXT")
+    crew.now += MINUTE
+    first = crew.call(PERSON, "status")["claims"][0]["expires_at"]
     hand(crew, "NEXT")
+    assert crew.call(PERSON, "status")["claims"][0]["expires_at"] > first
     hand(crew, "new")
+    assert crew.call(PERSON, "boot")["lost"] == []
     assert {agent for agent, _ in crew.holders()} == {"new"}
     assert crew.call("late", "boot", client=31, tree=TREE)["held"] == []
     assert [event["data"]["why"] for event in crew.events("handover.ended")] == ["replaced", "replaced"]

@@ -28,7 +28,7 @@ def test_a_dead_agent_is_told_to_the_coordinator_of_its_run_once(crew: Fleet) ->
     for _ in range(3):
         crew.call("any", "sweep")
     (text,) = texts(crew, "lead", "dead")
-    assert "(pid 7) exited without signing off." in text
+    assert "ann exited without signing off." in text
     assert "released" not in text, "it held nothing"
     assert texts(crew, "any", "dead") == []
     crew.call("ann", "boot", client=8)

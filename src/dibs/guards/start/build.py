@@ -29,9 +29,9 @@ EXTENSIONS = (
 FOLDERS = (
     "", "client", "client/upkeep", "deploy", "git", "guards", "interfaces", "interfaces/agents",
     *[f"interfaces/agents/{name}" for name in NAMES], "ledger", "machine", "shell", "operations", "operations/agents",
-    "operations/claims", "operations/core", "operations/documents", "operations/guards", "operations/messages",
-    "operations/runs", "operations/tasks", "operations/upkeep", "operations/votes", "stores", "stores/move",
-    *[f"stores/{folder}" for folder in sorted({*ENGINES.values()})], "workers", "workspace",
+    "operations/claims", "operations/core", "operations/documents", "operations/guards", "operations/handovers",
+    "operations/messages", "operations/runs", "operations/tasks", "operations/upkeep", "operations/votes", "stores",
+    "stores/move", *[f"stores/{folder}" for folder in sorted({*ENGINES.values()})], "workers", "workspace",
 )  # fmt: skip
 LEFT_OUT = ("__main__.py", "interfaces/agents/make_index.py", "operations/core/answer_keys.py", "shell/rows.py")
 TYPES = "answers.py"  # in each room: types alone

@@ -8,10 +8,10 @@ other agents, gives rights, or changes what all agents work with. A test holds b
 from __future__ import annotations
 
 APPROVED = frozenset((
-    "ack", "agents", "alerts", "alerts ack", "ask", "boot", "claim", "confirm", "emit", "explain", "help", "inbox",
-    "land --cancel", "land --status", "leave", "log", "radar", "release", "renew", "restore", "rules", "run error",
-    "run handled", "run join", "run list", "run phase", "run progress", "run show", "run warn", "scratch", "send",
-    "state delete", "state get", "state list", "state set", "stats", "status", "subscribe", "subscriptions",
+    "ack", "agents", "alerts", "alerts ack", "ask", "boot", "claim", "confirm", "diff", "emit", "explain", "help",
+    "inbox", "land --cancel", "land --status", "leave", "log", "radar", "release", "renew", "restore", "rules",
+    "run error", "run handled", "run join", "run list", "run phase", "run progress", "run show", "run warn", "scratch",
+    "send", "state delete", "state get", "state list", "state set", "stats", "status", "subscribe", "subscriptions",
     "sync-check", "task add", "task assign", "task bid", "task cancel", "task claim", "task fail", "task inputs",
     "task list", "task move", "task next", "task note", "task progress", "task release", "task show", "task split",
     "task turn", "verify", "version", "vote cast", "vote list", "vote open", "vote show", "whoami",
@@ -23,7 +23,8 @@ RUNS, WRITES, RIGHTS, ALL, PERSON = (
 )  # fmt: skip
 ASKED = {  # each with the reason
     "check": WRITES, "completion": PERSON, "demo": RUNS, "deploy": RUNS, "doctor": RUNS,
-    "git-hook": PERSON, "hook": PERSON, "import": ALL, "init": ALL, "kill": RIGHTS, "land": RUNS, "lead": RUNS,
+    "git-hook": PERSON, "handover": RIGHTS, "hook": PERSON, "import": ALL, "init": ALL,
+    "kill": RIGHTS, "land": RUNS, "lead": RUNS,
     "map": WRITES, "mcp": PERSON, "prune": ALL, "revive": RIGHTS, "run end": RUNS, "run gates": RUNS,
     "run purge": ALL, "run report": WRITES, "run start": RUNS, "seal": ALL, "serve": RUNS, "store move": ALL,
     "sweep": RUNS, "task done": RUNS, "token list": RIGHTS, "token new": RIGHTS, "token revoke": RIGHTS,

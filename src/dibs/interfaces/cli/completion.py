@@ -117,12 +117,15 @@ def _loose(rest: list[str], options: dict[str, Field]) -> int:
     return count
 
 
+NO_AGENTS = ("NEXT", "all")  # words that stand for an agent, where a field says so
+
+
 def _values(command: Command, field: Field, common: dict[str, str]) -> Found:
     """What a field may be, as far as the workspace knows."""
     if field.choices:
         return [(choice, "") for choice in field.choices]
     if field.kind == "agent" or field.name in {"to", "electorate"}:
-        return _agents(common)
+        return [*_agents(common), *[(word, "") for word in field.metavar.split("|") if word in NO_AGENTS]]
     if field.kind == "resources" and field.required:
         return []  # files, which the shell proposes: nobody claims what is held
     if field.kind in {"resource", "resources"}:

@@ -27,7 +27,7 @@ class AlertGroup(TypedDict):
     remedy: str  # a command
     dismiss: str  # a command: all of them
     agents: list[str]
-    agents_name: NotRequired[list[str]]
+    agents_name: list[str]  # what people call them
     ids: list[str]
     since: str  # of the first cause
 

@@ -107,7 +107,7 @@ def grouped(tx: Transaction, alerts: Iterable[Alert[Facts]]) -> list[AlertGroup]
         more = f" And {count - 1} more of this kind." if count > 1 else ""
         group: Json = {
             "kind": kind, "label": kinds.TABLE[kind].label, "severity": worst["severity"], "count": count,
-            "needs_you": RANK[worst["severity"]] > RANK[INFO], "text": f"{worst['text']}{more}",
+            "needs_you": RANK[worst["severity"]] > RANK[INFO], "text": f"{_text(tx, worst)}{more}",
             "remedy": _remedy(tx, worst) if count == 1 else f"dibs alerts --kind {quoted(kind)}",
             "dismiss": f"dibs alerts ack {quoted(worst['alert']) if count == 1 else f'--kind {quoted(kind)}'}",
             "agents": list(dict.fromkeys(alert["agent"] for alert in same if alert["agent"]))[:MAX_GROUP_AGENTS],

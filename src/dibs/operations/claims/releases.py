@@ -306,13 +306,15 @@ def check_receiver(tx: Transaction, to: str) -> Killed | None:
     return None
 
 
-def given_up(tx: Transaction, claim: Claim, released: Sequence[Resource], to: str, commit: str) -> Claim:
+def given_up(
+    tx: Transaction, claim: Claim, released: Sequence[Resource], to: str, commit: str = "", by: str = ""
+) -> Claim:
     """What is handed over of one claim, as its holder had it."""
     if claim["agent"] == to:  # a new life that passes the queue would let an agent hold it permanently
         name = resources.shown(released)[0]
         raise Invalid(f"{to} holds {name} already; `dibs renew {quoted(name)}` gives it a new deadline", field="to")
     given: Claim = {**claim, "resources": [*released]}
-    endings.give_back(tx, claim, released, "handover", commit=commit, to=to)
+    endings.give_back(tx, claim, released, "handover", commit=commit, to=to, by=by)
     return given
 
 

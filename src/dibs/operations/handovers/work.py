@@ -185,22 +185,20 @@ def pass_on(tx: Transaction, call: Call, work: Work, to: Agent, *, until: int = 
     """
     passed, tied = Passed(), not until and to["process"] is not None and to.get("kind") != "person"
     passed.left += work.left
-    for claim in work.claims:
-        if not own:
-            _lose(tx, claim)
     mine = [claim for claim in work.claims if claim["agent"] == to["agent"]]
+    others = [claim for claim in work.claims if claim["agent"] != to["agent"]]
+    for claim in others:
+        if not own and within(claim["agent"], work.agent["agent"]):
+            _lose(tx, claim)
+    by = "" if own else call.agent
     given = releases.without_doubles(
-        [
-            releases.given_up(tx, claim, claim["resources"], to["agent"], "")
-            for claim in work.claims
-            if claim["agent"] != to["agent"]
-        ]
+        [releases.given_up(tx, claim, claim["resources"], to["agent"], by=by) for claim in others]
     )
     _end_waits(tx, to["agent"], given)
     for claim in given:
         claim["reason"] = _reason(claim["reason"], keep=bool(until))
         passed.claims.append(releases.hand_over(tx, call, claim, to["agent"], until=until, tied=tied))
-    passed.claims += mine
+    passed.claims += [_kept_longer(tx, claim, until) for claim in mine]
     for task in work.tasks:
         passed.tasks.append(task["task"])
         if until:  # `task next` gives it to nobody meanwhile
@@ -214,6 +212,16 @@ def pass_on(tx: Transaction, call: Call, work: Work, to: Agent, *, until: int = 
     _claim_files(tx, call, work, to, passed, until=until, tied=tied)
     passed.waiting = _tell_waiters(tx, call, work.agent, to, passed.claims)
     return passed
+
+
+def _kept_longer(tx: Transaction, claim: Claim, until: int) -> Claim:
+    """A claim that its keeper has already, of an offer that is made again."""
+    later = min(until, claim["life"])
+    if later > claim["until"]:
+        claim["until"], claim["renewed"] = later, tx.now
+        claim_records.put(tx, claim)
+        tx.append("claim.renewed", claim["agent"], claim["claim"], {"until": later})
+    return claim
 
 
 def _reason(reason: str, *, keep: bool) -> str:

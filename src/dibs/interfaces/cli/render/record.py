@@ -69,6 +69,8 @@ def _alert(alert: AlertView) -> Lines:
     if alert["state"] != "cleared":
         more.append(f"to do: `{alert['remedy']}`")
     ways = _ways(alert["cycle"]) if alert.get("cycle") and alert["state"] != "cleared" else []
+    others = [f"`{one['command']}`" for one in alert.get("actions", ()) if one["command"] != alert["remedy"]]
+    ways += [f"    or: {', '.join(others)}"] if others else []
     return [terminal.Line(head, style), f"    {'; '.join(part for part in more if part)}", *ways]
 
 
