@@ -501,8 +501,10 @@ def test_an_overwritten_file_is_restored_from_its_alert(opened: Opened, workspac
     window.see("Violation", "#alerts")
     window.page.click("#alerts button:has-text('Restore a.py…')")
     window.see(f"dibs restore {identifier}", "dialog")
+    window.see("ann holds it now", "dialog")
     window.page.click("#yes")
     window.see("Restored a.py, event ", "#toast")
+    window.see("a.py", ".held")  # by ann, for which the person acted
     assert path.read_bytes() == BEFORE
     window.gone("Violation", "#alerts")
 

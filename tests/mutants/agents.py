@@ -33,7 +33,7 @@ ROWS = (
     ("presence._boot", "replace call told -> None",
      "tests/guards/test_hooks_edits.py::test_a_workers_briefing_says_that_it_is_one_and_what_that_means"),
     ("_with_names", "never if Held",
-     "tests/guards/test_people.py::test_the_plan_of_an_undo_says_that_it_would_be_refused_and_what_a_person_can_do"),
+     "tests/guards/test_person_acts.py::test_what_a_refusal_advises_a_person_works_as_typed"),
     # tasks in mind
     ("beliefs.tasks", "drop call append",
      f"{BELIEFS}::test_a_task_in_mind_that_another_has_is_named_with_its_holder_and_never_as_had"),

@@ -35,7 +35,7 @@ ROWS = (
     ("attribution.judge", "replace call any could -> $1.2",
      f"{WHOSE}::test_a_formatter_is_done_within_seconds_after_the_edit_also_if_a_look_came_in_between"),
     ("_swept_trees", "never ifexp cwd", f"{PEOPLE}::test_a_working_tree_with_work_in_it_is_not_removed_by_force"),
-    ("edit_call.facts_of", "replace boolop SAME -> $0 and change is not None and (change.actor != $1.1.0.1.0)",
+    ("edit_call.facts_of", "replace boolop SAME _makers -> $0 and change is not None and (change.actor != $1.1.0.1.0)",
      f"{PEOPLE}::test_a_persons_change_is_settled_by_reading_and_editing_also_after_an_edit_that_merged"),
     ("UnfinishedWork.is_at_work", "replace attribute is_present -> True",
      f"{PEOPLE}::test_a_lone_agent_changes_the_branch_with_work_of_an_ended_session_there"),

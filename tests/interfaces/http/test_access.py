@@ -13,6 +13,7 @@ from dibs.interfaces.http import bearers, openapi
 from dibs.machine import clock
 from dibs.operations.core.declare import RANKS
 from tests.interfaces.http.web import PORT, Web
+from tests.interfaces.overwritten_file import AFTER, BEFORE, overwritten
 
 EVERY = [*catalogue.every(), *catalogue.queries()]
 PUBLIC = ("/healthz", "/")  # the page's files tell nothing; tests/interfaces/page has its sessions
@@ -269,3 +270,17 @@ def test_no_answer_and_no_refusal_tells_where_on_the_server_s_machine_the_worksp
     ended = web.post("run/end", {"run": "r", "archive": True}, token=token)
     assert ended.status == (200 if RANKS[role] >= RANKS["orchestrator"] else 403)
     assert place not in ended.body
+
+
+@pytest.mark.parametrize(
+    ("who", "status"),
+    [({"person": "pia"}, 200), ({"person": "pia", "role": "orchestrator"}, 409), ({"agent": "cid"}, 409),
+     ({"machine": "m1"}, 409)],
+)  # fmt: skip
+def test_only_a_persons_own_credential_restores_past_the_holder(web: Web, who: dict[str, str], status: int) -> None:
+    path, change = overwritten(web.folder, "a.py")
+    headers = [("x-dibs-agent", "dan")] if "machine" in who else []
+    reply = web.call("POST", "/v1/restore", {"what": change}, token=web.token(**who), headers=headers)
+    assert reply.status == status, reply.json
+    assert path.read_bytes() == (BEFORE if status == 200 else AFTER)
+    assert [claim["agent"] for claim in web.workspace.status()["claims"]] == ["ann"]

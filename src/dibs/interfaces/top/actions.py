@@ -235,8 +235,7 @@ def _restore(model: Model, path: str, kept: list[KeptView]) -> Action | None:
         rows=[
             ("#", f"The file gets its earlier content ({str(found['blob'])[:12]})"),
             ("o", "The present content is kept, too: the restore can be undone"),
-            ("~", f"{holders} {'hold' if ' and ' in holders else 'holds'} it now: it stays so. {holders} "
-             f"{'are' if ' and ' in holders else 'is'} told to read it again" if holders
+            ("~", f"{holders} holds it now: it keeps it and is told to read it again" if holders
              else "Nobody holds it now; it stays free"),
         ],
         facts=[str(found["id"]), holders], command=lambda _: restoring(found["id"]),

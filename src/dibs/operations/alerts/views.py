@@ -105,12 +105,14 @@ def grouped(tx: Transaction, alerts: Iterable[Alert[Facts]]) -> list[AlertGroup]
         same.sort(key=lambda alert: (-RANK[alert["severity"]], -alert["raised"]))
         worst, count = same[0], len(same)
         more = f" And {count - 1} more of this kind." if count > 1 else ""
+        agents = list(dict.fromkeys(alert["agent"] for alert in same if alert["agent"]))[:MAX_GROUP_AGENTS]
+        known = names.names_of(tx, agents)
         group: Json = {
             "kind": kind, "label": kinds.TABLE[kind].label, "severity": worst["severity"], "count": count,
             "needs_you": RANK[worst["severity"]] > RANK[INFO], "text": f"{_text(tx, worst)}{more}",
             "remedy": _remedy(tx, worst) if count == 1 else f"dibs alerts --kind {quoted(kind)}",
             "dismiss": f"dibs alerts ack {quoted(worst['alert']) if count == 1 else f'--kind {quoted(kind)}'}",
-            "agents": list(dict.fromkeys(alert["agent"] for alert in same if alert["agent"]))[:MAX_GROUP_AGENTS],
+            "agents": agents, "agents_name": [known.get(agent, agent) for agent in agents],
             "ids": [alert["alert"] for alert in same], "since": iso(tx, min(alert["since"] for alert in same)),
         }  # fmt: skip
         typed: AlertGroup = group

@@ -6,8 +6,8 @@ edit of a held file is.
 
 - restore: every holder keeps its claim and is notified. Its next write is checked against what lies there now: the
   edit guard refuses a whole file that was made from another content.
-- undo: an agent whose own work is undone loses its claims on those files, under their tokens, and is notified. Other
-  holders keep theirs, and so does the holder of a task, whose claim is its work on the task; they are notified.
+- undo: an agent whose own work is undone loses its claims on those files, each as a whole, and is notified. Other
+  holders keep theirs and are notified.
 - refusal, Ctrl-C before the first file is written: what the undo took away is given back, under new tokens.
 - death: a holder whose process is dead holds nothing.
 - race: a holder's call that was let through before may still write. What lay there is compared right before it is
@@ -55,7 +55,7 @@ def at_work(tx: Transaction, call: Call, wanted: Sequence[Resource], tree: str) 
 
 def loses(claim: Claim, of: Collection[str]) -> bool:
     """Does the holder lose this claim if the work of these agents is undone?"""
-    return claim["by"] != endings.BY_TASK and any(within(claim["agent"], agent) for agent in of)
+    return any(within(claim["agent"], agent) for agent in of)
 
 
 def tell(tx: Transaction, call: Call, claims: Sequence[Claim], did: str, kind: str, **facts: str) -> None:
