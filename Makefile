@@ -20,7 +20,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test slow e2e e2e-all frameworks lint format bench race corpus torture mutants generate stored docs clean
+.PHONY: help setup demo test slow e2e e2e-all frameworks lint format bench race corpus torture mutants generate stored docs site clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -99,6 +99,11 @@ docs: setup ## write the outputs that documents show, and the pictures of the RE
 	$(BIN)/python -m tests.documents
 	$(BIN)/python -m tools.pictures
 	$(BIN)/python -m tools.dashboard
+
+site: setup ## make the site of the documents in build/site; a link that leads nowhere fails it
+	@$(BIN)/python -c 'import zensical' 2>/dev/null || \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[site]'
+	$(BIN)/python -m tools.site
 
 clean: ## remove everything that was made here
 	rm -rf $(VENV) .clients build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

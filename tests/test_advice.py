@@ -32,6 +32,7 @@ OWN = {
     "interfaces/cli/commands/serve.py": {"pid"},
     "interfaces/cli/commands/undo.py": {"done['undo']"},
     "interfaces/cli/doctor/guards.py": {"client"},
+    "interfaces/cli/doctor/sections.py": {"kind", "line['check']"},
     "interfaces/cli/doctor/todo.py": {"names"},  # quoted where the message is made
     "interfaces/cli/dispatch.py": {"line", "old"},
     "interfaces/cli/help.py": {"name", "word"},

@@ -39,10 +39,14 @@ def test_every_command_is_in_the_documentation() -> None:
         assert f"### dibs {name}\n" in text
 
 
-def test_the_readme_opens_with_what_it_is_for_then_two_commands() -> None:
+def test_the_readme_opens_with_a_trial_of_ones_own_and_ends_with_two_commands_for_who_changes_dibs() -> None:
     text = (TOP / "README.md").read_text()
-    first = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)[0]
-    assert [line.split("#")[0].strip() for line in first.strip().splitlines()] == ["make demo", "make test"]
+    film, tried, told, undone = map(
+        text.index, ("docs/demo.svg", "dibs init --local", "$ sh ", "dibs init --uninstall")
+    )
+    assert film < tried < told < undone < text.index("## What it does")
+    last = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)[-1]
+    assert [line.split("#")[0].strip() for line in last.strip().splitlines()] == ["make demo", "make test"]
 
 
 # Documents whose commands take five seconds and more: `make slow` plays them.

@@ -5,8 +5,23 @@ from __future__ import annotations
 import pytest
 
 from dibs import errors
-from dibs.errors import ERRORS, SUBTYPES, Busy, DibsError, Held, Moved, Replaced, Stale, Unavailable, Unreachable
+from dibs.errors import (
+    ERRORS,
+    SUBTYPES,
+    Busy,
+    Deadlock,
+    DibsError,
+    Fenced,
+    Held,
+    Moved,
+    Replaced,
+    Stale,
+    Unavailable,
+    Unreachable,
+)
 from dibs.stores.seam import unknown_outcome
+
+AGENT_ADVICE = {"other work", "stop working", "ask a person", "your client"}
 
 
 @pytest.mark.parametrize("kind", [*ERRORS.values(), *SUBTYPES])
@@ -47,3 +62,34 @@ def test_an_outcome_that_is_not_known_is_still_that_of_a_server_out_of_reach() -
     assert unknown.fields == {"store": "x", "unreachable": True, "unknown": True}
     assert "Nothing was changed" not in unknown.message
     assert type(unknown_outcome(Busy("no"))) is Unavailable
+
+
+FACTS: list[tuple[type[DibsError], dict[str, object]]] = [
+    (Held, {"blockers": [{"agent": "ann", "resource": "a.py"}], "wanted": ["a.py"]}),
+    (Held, {"blockers": [{"agent": "ann", "resource": "a.py", "waiting": True}], "wanted": ["a.py"]}),
+    (Held, {"blockers": [{"agent": "ann", "resource": "a.py", "dead": True}], "wanted": ["a.py"]}),
+    (Fenced, {"resource": "a.py", "given": 3, "token": 3, "holder": "ann"}),
+    (Fenced, {"resource": "a.py", "given": 3, "token": 4, "holder": "ann"}),
+    (Fenced, {"resource": "a.py", "given": None, "holder": "ann", "why": errors.NEVER_HELD}),
+    (Deadlock, {"cycle": [{"agent": "me", "resource": "a.py", "holder": "ann"}]}),
+]
+
+
+@pytest.mark.parametrize(("kind", "facts"), FACTS)
+def test_a_person_is_told_how_to_take_it_away_and_an_agent_is_not(
+    kind: type[DibsError], facts: dict[str, object]
+) -> None:
+    said = kind(**facts, person=True).message
+    assert "`dibs release a.py --force --why " in said
+    assert "--force" not in kind(**facts).message or "a person or an orchestrator" in kind(**facts).message
+    assert not [advice for advice in AGENT_ADVICE if advice in said.lower()]
+
+
+@pytest.mark.parametrize("kind", [*ERRORS.values(), *SUBTYPES])
+def test_no_text_of_a_refusal_to_a_person_is_advice_for_agents(kind: type[DibsError]) -> None:
+    said = kind(person=True).message.lower()
+    assert not [advice for advice in AGENT_ADVICE if advice in said]
+
+
+def test_who_says_something_else_to_agents_says_that_it_may_be_a_person() -> None:
+    assert {kind for kind in ERRORS.values() if "person" in kind.__annotations__} == {kind for kind, _ in FACTS}

@@ -14,6 +14,9 @@ import pytest
 from dibs.interfaces.http import openapi
 from dibs.interfaces.mcp import tools
 from tests import wheel
+from tests.documents import TOP
+
+MAX_DOCUMENTS_BYTES = 250_000  # compressed, of a wheel
 
 DESCRIBE = """
 import dibs, json, sys
@@ -33,6 +36,30 @@ def test_a_wheel_has_the_types_and_no_file_of_schemas(wheel_file: Path) -> None:
     names = set(zipfile.ZipFile(wheel_file).namelist())
     assert {"dibs/py.typed", "dibs/interfaces/python/methods.py", "dibs/interfaces/python/methods.pyi"} <= names
     assert not [name for name in names if name.endswith("schema.json")]
+
+
+@pytest.mark.parametrize("form", ["unpacked", "zipped"])
+def test_an_installed_dibs_shows_its_documents(wheel_file: Path, form: str, tmp_path: Path) -> None:
+    place = wheel_file
+    if form == "unpacked":
+        place = tmp_path / "packages"
+        zipfile.ZipFile(wheel_file).extractall(place)
+    said = subprocess.run(
+        [sys.executable, "-m", "dibs", "help", "config"], check=True, capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(place)},
+    )  # fmt: skip
+    assert said.stdout.startswith("CONFIG\n")
+    assert "across_worktrees" in said.stdout
+
+
+def test_a_wheel_has_every_document_and_no_picture(wheel_file: Path) -> None:
+    entries = zipfile.ZipFile(wheel_file).infolist()
+    there = {entry.filename.removeprefix("dibs/") for entry in entries if entry.filename.startswith("dibs/docs/")}
+    parts = ("start", "guides", "reference", "internals")
+    assert there == {path.relative_to(TOP).as_posix() for part in parts for path in (TOP / "docs" / part).rglob("*.md")}
+    assert (
+        sum(entry.compress_size for entry in entries if entry.filename.startswith("dibs/docs/")) < MAX_DOCUMENTS_BYTES
+    )
 
 
 @pytest.mark.parametrize("form", ["unpacked", "zipped"])

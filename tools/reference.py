@@ -6,16 +6,20 @@ commented template, which has its meaning; the parser, which has its default; an
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import tomllib
 from typing import NamedTuple
 
+import dibs
 from dibs.client import catalogue
 from dibs.errors import as_written
 from dibs.interfaces.http import openapi
 from dibs.interfaces.mcp import tools
 from dibs.interfaces.python import binder
+from dibs.interfaces.python.claim import Claim
+from dibs.interfaces.python.workspace import Workspace
 from dibs.operations.core.answer_keys import KEYS
 from dibs.operations.core.policy import Policy
 from dibs.workspace import config
@@ -29,6 +33,14 @@ MADE = "Made from the declarations by `make generate`."
 HEADER = re.compile(r"(?:# )?\[\[?([\w.]+)\]?\]\s*(?:#\s*(.*))?$")
 ENTRY = re.compile(r'(?:# )?([a-z_]+|"[^"]+") = (.+?)(?:\s+# ?(.*))?$')
 MORE = re.compile(r"#\s+# (.*)$")
+CLAIM = ("expires", "remaining", "live", "check", "renew", "release")
+WORKSPACE = (
+    "root",
+    "update",
+    "undo",
+    "close",
+)  # what its own code has for callers; the rest is for other parts of dibs
+COLUMNS = 100  # of a signature
 EXAMPLES = {"roles.worker": "roles.NAME", "roles.reviewer": "roles.NAME", "deploy.targets.prod": "deploy.targets.NAME"}
 
 
@@ -112,12 +124,46 @@ def _tidy(text: str) -> str:
     return text.replace("  |", " |").replace("|  |", "| |").replace("|  |", "| |")
 
 
-def _signature(name: str, parameters: list[tuple[str, str, str]], answer: str) -> str:
-    shown = [f"{p}: {t} = {d}" if d else f"{p}: {t}" if t else p for p, t, d in parameters]
-    line = f"ws.{name}({', '.join(shown)}) -> {answer}"
-    if len(line) <= 100:
-        return line
-    return f"ws.{name}(\n" + "".join(f"    {one},\n" for one in shown) + f") -> {answer}"
+def _signature(name: str, shown: list[str], answer: str) -> str:
+    """A function as it is called, in one line or with a line for each parameter."""
+    line = f"{name}({', '.join(shown)}) -> {answer}"
+    return line if len(line) <= COLUMNS else f"{name}(\n" + "".join(f"    {one},\n" for one in shown) + f") -> {answer}"
+
+
+def _parameter(name: str, type_: str, default: str) -> str:
+    return f"{name}: {type_} = {default}" if default else f"{name}: {type_}" if type_ else name
+
+
+def _functions() -> list[str]:
+    """The functions of the package and of `dibs.patterns`."""
+    named = {"dibs.open": dibs.open, "dibs.init": dibs.init, "dibs.work": dibs.work}
+    named |= {f"dibs.patterns.{name}": getattr(dibs.patterns, name) for name in dibs.patterns.__all__}
+    return [_entry(name, function) for name, function in named.items() if callable(function)]
+
+
+def _members(owner: type, name: str, only: tuple[str, ...] = ()) -> list[str]:
+    """The public methods and properties of a class that are its own."""
+    own = [(key, value) for key, value in vars(owner).items() if not key.startswith("_") and (not only or key in only)]
+    found = [
+        (key, value.fget if isinstance(value, property) else value, isinstance(value, property)) for key, value in own
+    ]
+    return [_entry(f"{name}.{key}", value, bare=bare) for key, value, bare in found if callable(value)]
+
+
+def _entry(name: str, function: Any, *, bare: bool = False) -> str:
+    """A function or a property: its name, what its docstring says, and its signature."""
+    parts = (inspect.getdoc(function) or "").split("\n\n")
+    said = "\n\n".join(f"```text\n{part}\n```" if part.startswith(">>>") else part for part in parts)
+    signature = inspect.signature(function)
+    answer = str(signature.return_annotation)
+    shown: list[str] = []
+    for key, one in signature.parameters.items():
+        if one.kind is one.KEYWORD_ONLY and "*" not in shown:
+            shown.append("*")
+        default = "" if one.default is one.empty else repr(one.default)
+        shown += [] if key == "self" else [_parameter(key, str(one.annotation), default)]
+    call = f"{name}: {answer}" if bare else _signature(name, shown, answer)
+    return f"\n### {name}\n\n{said}\n\n```text\n{call}\n```\n"
 
 
 def python_page() -> str:
@@ -128,17 +174,27 @@ def python_page() -> str:
         "(a TypedDict, for editors);\na refusal is raised: `dibs.Held`, `dibs.Fenced` and the others of "
         "[Troubleshooting](../start/troubleshooting.md#refusals).\n"
     )
-    parts = [opening]
+    parts = [opening, "\n## The way in\n", *_functions()]
+    parts += [
+        "\n## A claim\n\nWhat `ws.claim` gives, for a `with` statement or by itself.\n",
+        *_members(Claim, "claim", CLAIM),
+    ]
+    parts += [
+        "\n## A workspace\n\nBesides the operations below.\n",
+        *_members(Workspace, "ws", WORKSPACE),
+        "\n## Operations\n",
+    ]
     every = sorted([*catalogue.every(), *catalogue.queries()], key=lambda operation: operation.name)
     for operation in every:
         name = binder.method_name(operation.name)
-        head = _signature(name, binder.parameters(operation), binder.answer_of(operation, "Claim"))
+        shown = [_parameter(*one) for one in binder.parameters(operation)]
+        head = _signature(f"ws.{name}", shown, binder.answer_of(operation, "Claim"))
         keys = KEYS[operation.answer]
         fields = [f for f in operation.fields if not f.internal]
         rows = "".join(f"| `{field.name}` | {field.help} |\n" for field in fields if field.help)
         table = f"\n| parameter | |\n| --- | --- |\n{rows}" if rows else ""
         answer = f"\nAnswer: {keys}.\n" if keys else ""
-        parts.append(f"\n## ws.{name}\n\n{operation.help}\n\n```text\n{head}\n```\n{table}{answer}")
+        parts.append(f"\n### ws.{name}\n\n{operation.help}\n\n```text\n{head}\n```\n{table}{answer}")
     return "".join(parts)
 
 

@@ -125,6 +125,7 @@ class Fenced(DibsError):
     target: str
     commit: str
     result: str
+    person: bool  # a person is refused, who may take it away
 
     def say(self) -> str:
         what = self.fields.get("resource")
@@ -134,16 +135,20 @@ class Fenced(DibsError):
                 "this one is no longer current. Run `dibs boot` to take over, or stop."
             )
         holder, token = self.fields.get("holder"), self.fields.get("given")
+        person = bool(self.fields.get("person"))
         if self.fields.get("why") == NEVER_HELD:
-            ways = f"`{_taking(what)} --wait 60s` waits for it, `dibs ask {quoted(what)} TEXT` asks for it"
+            ways = f"`{_taking(what)} --wait 60s` waits for it, `{asking(what)}` asks for it"
+            ways += f", `{taking_away([what])}` takes it away" if person else ""
             return f"you do not hold {what}: {named(self.fields, 'holder')} does. {ways}."
         lost = f"token {token} for {what}" if token is not None else f"your claim on {what}"
         if self.fields.get("why") == NEWER:
             return f"{lost} is no longer live: you hold it under token {self.fields.get('token')} now."
         if holder and token is not None and token == self.fields.get("token"):
-            return f"{lost} is {named(self.fields, 'holder')}'s, not yours. Stop working on it."
+            stop = _to_take(what) if person else "Stop working on it"
+            return f"{lost} is {named(self.fields, 'holder')}'s, not yours. {stop}."
         if holder:
-            stop = "Nothing was taken away" if self.fields.get("why") == NOT_TAKEN else "Stop working on it"
+            stop = _to_take(what) if person else "Stop working on it"
+            stop = "Nothing was taken away" if self.fields.get("why") == NOT_TAKEN else stop
             return f"{lost} is no longer live: {named(self.fields, 'holder')} holds it now. {stop}."
         return f"{lost} is no longer live and nobody holds it now. Claim it again before you continue."
 
@@ -170,13 +175,18 @@ class Deadlock(DibsError):
     status = 409
 
     cycle: list[WaitingStep]
+    person: bool  # a person is refused, who may take it away
 
     def say(self) -> str:
         steps = [
             f"{named(step)} waits for {step['resource']} of {named(step, 'holder')}"
             for step in self.fields.get("cycle", ())
         ]
-        return "deadlock: " + "; ".join(steps) + ". Release something you hold, or pick other work."
+        way = "pick other work"
+        if self.fields.get("person"):
+            cycle = self.fields.get("cycle") or [{"resource": "RES"}]
+            way = f"take it away: `{taking_away([cycle[0]['resource']])}`"
+        return "deadlock: " + "; ".join(steps) + f". Release something you hold, or {way}."
 
 
 class Order(DibsError):
@@ -599,9 +609,10 @@ def say_who(blocker: Mapping[str, Any]) -> str:
     if blocker.get("waiting"):
         return f"{who} waits for {what} and came first"
     how = "" if blocker.get("mode") in {"write", None} else f" ({blocker['mode']} claim)"
-    left = f" ({blocker['left']})" if blocker.get("left") else ""
+    facts = [text for text in (blocker.get("left"), blocker.get("now")) if text]
+    left = f" ({'; '.join(facts)})" if facts else ""
     task = blocker.get("title") or (f"task {blocker['task']}" if blocker.get("task") else "")
-    doing = one_line(blocker.get("reason") or task)
+    doing = one_line(blocker.get("reason") or task or blocker.get("doing") or "")
     return f"{who} holds {what}{how}{left}" + (f', at work on "{doing}"' if doing else "")
 
 
@@ -628,6 +639,40 @@ def quoted(text: str) -> str:
     return word if plain else "'" + word.replace("'", "'\\''") + "'"
 
 
+# --- remedies: commands that dibs advises, each spelled once. They work as typed, for people and for agents told them
+
+
+def restoring(change: str) -> str:
+    """What brings back the content before a change: the holder's, or a person's for it."""
+    return f"dibs restore {quoted(change)}"
+
+
+def accepting(change: str) -> str:
+    """What keeps a changed file as it is now."""
+    return f"dibs ack {quoted(change)}"
+
+
+def settling(change: str, *, is_kept: bool) -> str:
+    """The first of the two that is possible: there is nothing to restore if nothing was there before."""
+    return restoring(change) if is_kept else accepting(change)
+
+
+def asking(name: str, text: str = "") -> str:
+    """What asks the holder for it."""
+    return f"dibs ask {quoted(name)} {quoted(text) if text else 'TEXT'}"
+
+
+def taking_away(names: Sequence[str], why: str = "", token: int | None = None) -> str:
+    """What takes it away from its holder, which is notified; with a token only from the one that has it."""
+    command = f"dibs release {' '.join(map(quoted, names))} --force --why {quoted(why) if why else 'TEXT'}"
+    return command if token is None else f"{command} --token {token}"
+
+
+def undoing(what: str) -> str:
+    """What undoes an agent's work, a claim's, a task's, or an undo."""
+    return f"dibs undo {quoted(what)}"
+
+
 def say_blocked(fields: dict[str, Any]) -> str:
     """The blockers in words, and what to do: the next step first."""
     blockers = fields.get("blockers", ())
@@ -635,24 +680,26 @@ def say_blocked(fields: dict[str, Any]) -> str:
     if fields.get("more"):
         lines.append(f"and {fields['more']} more")
     held = [blocker["resource"] for blocker in blockers]
-    wanted = fields.get("wanted") or held[:1] or ["RES"]
+    wanted = fields.get("wanted") or held[:1] or ["RESOURCE"]
     who = "; ".join(lines)
     if held and wanted[0] not in held:  # a folder or a pattern that the file is in, or the other way round
         who = f"{wanted[0]} is not free: {who}"
-    name = quoted(wanted[0])
     if any(blocker.get("subagent") for blocker in blockers):
-        return f"{who}. Let it finish, or ask it: `dibs ask {name} TEXT`."
+        return f"{who}. Let it finish, or ask it: `{asking(wanted[0])}`."
     mode = f" --mode {fields['mode']}" if fields.get("mode") else ""
     is_task = any(wanted == [f"{TASK}{blocker.get('task')}"] for blocker in blockers)
     claim = _taking(wanted[0]) if is_task else f"dibs claim {' '.join(map(quoted, wanted))}{mode}"
     dead = bool(blockers) and all(blocker.get("dead") for blocker in blockers)  # nobody is there to be asked
-    ask = "" if dead else f", or `dibs ask {name} TEXT`"
-    why = "'its agent is dead'" if dead else "TEXT"
-    force = f"`dibs release {name} --force --why {why}`"
+    ask = "" if dead else f", or `{asking(wanted[0])}`"
+    force = f"`{taking_away(wanted[:1], 'its agent is dead' if dead else '')}`"
     if fields.get("person"):
         return f"{who}. Wait: `{claim} --wait 60s`{ask}; or take it away: {force}."
     way = f"; or a person or an orchestrator frees it: {force}" if dead else ""
     return f"{who}. Wait: `{claim} --wait 60s`; or pick other work{ask}{way}."
+
+
+def _to_take(resource: str) -> str:
+    return f"To take it away: `{taking_away([resource])}`"
 
 
 def _taking(resource: str) -> str:

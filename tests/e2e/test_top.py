@@ -50,18 +50,18 @@ def test_eighty_by_twenty_four_shows_one_pane_at_a_time(shop: Path, tmp_path: Pa
         assert len(lines) == 24
         assert lines[1].startswith(" blocked 3 of 10, longest ")
         assert lines[3].startswith("!1 Deadlock     cleo > eve > dov > cleo, cleo was refused")
-        assert lines[3].endswith("g w resolve")
+        assert lines[3].endswith("enter resolve")
         assert lines[4].startswith("~  Conflict     cleo-amounts and eve-amounts: amounts.txt would")
         assert lines[5].startswith("~  Landing      1 branch queued for main; lead keeps others")
-        assert lines[7].split() == ["AGENT", "STATE", "TASK", "%", "HOLDS,", "OR", "WAITS", "FOR", "FOR"]
+        assert lines[7].split() == ["AGENT", "STATE", "TASK", "%", "HOLDS,", "OR", "WAITS", "FOR", "SINCE"]
         assert lines[8].startswith(">")
         assert " < " in lines[8]
         assert lines[-1].startswith(" j/k move  enter story")
         for key, text in (
             ("2", "deploy:staging"),
-            ("3", "DEADLOCK of 3, refused"),
+            ("3", "DEADLOCK of 3: enter shows how"),
             ("4", "email-sync"),
-            ("5", "alert.raised"),
+            ("5", "dibs raised alert"),
         ):
             pane.press(key)
             pane.see(text)
@@ -85,17 +85,36 @@ def test_eighty_by_twenty_four_shows_one_pane_at_a_time(shop: Path, tmp_path: Pa
 def test_it_is_resized_while_it_runs_to_all_panes_and_back(shop: Path, tmp_path: Path) -> None:
     with Pane(tmp_path / "t", shop, TOP, (80, 24)) as pane:
         pane.see("[1 Agents]")
-        for size in ((160, 50), (200, 60), (80, 24), (60, 15)):
+        for size in ((120, 40), (160, 50), (200, 60), (80, 24), (60, 15)):
             pane.resize(size)
-            wide = size[0] >= 130
+            wide = size[0] >= 100
             lines = pane.see("[1 Agents 10]" if wide else "[1 Agents]─2 Held")
             assert len(lines) == size[1]
             if wide:
-                shown = "\n".join(pane.see("2 Held 24", "3 Waits 3", "4 Tasks 24", "5 Log", "┬", "┼", "┴"))
-                assert "DEADLOCK of 3, refused" in shown
+                shown = "\n".join(
+                    pane.see("2 Held 24", "3 Waits 3", "4 Tasks 24", "5 Log", "┬", "┴", "WHAT HAPPENED", "TIME LEFT")
+                )
+                assert "DEADLOCK of 3: enter shows how" in shown
                 assert "planned 3 ready, 4 blocked" in shown
         pane.press("C-c")
         pane.see("ended 130", " icanon")
+
+
+def test_a_deadlock_is_seen_opened_and_its_holder_asked(shop: Path, tmp_path: Path) -> None:
+    with Pane(tmp_path / "t", shop, TOP, (120, 40)) as pane:
+        pane.see("!1 Deadlock", "enter resolve")
+        pane.press("!", "Enter")
+        lines = pane.see("How to resolve: select any one of these", "Way 3")
+        way = next(line for line in lines if line.startswith(">Way 1"))
+        held = way.split(" releases ")[1].split(",")[0]
+        pane.press("A")
+        pane.see(f"Ask for {held}")
+        pane.press("Escape")
+        pane.press("r")
+        pane.see(f"Release {held}, held by ")
+        pane.press("Escape")
+        pane.press("q")
+        pane.see("ended 0", " icanon")
 
 
 def test_a_kill_a_release_and_kill_all_with_their_confirmations(tmp_path: Path) -> None:

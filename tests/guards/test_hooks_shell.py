@@ -345,7 +345,7 @@ def test_only_paths_of_commands_that_take_resources_are_seen_from_a_folder(tmp_p
     for text, seen in (
         ("`dibs claim web/a.py src/ 'm/*.sql' --wait 6s`", "`dibs claim ../a.py ../../src/ '../../m/*.sql' --wait 6s`"),
         ("`dibs claim Makefile`; `dibs claim new.py`", "`dibs claim ../../Makefile`; `dibs claim ../../new.py`"),
-        ("`dibs claim deploy:prod RES --reason a.py`", "`dibs claim deploy:prod RES --reason a.py`"),
+        ("`dibs claim deploy:prod RESOURCE --reason a.py`", "`dibs claim deploy:prod RESOURCE --reason a.py`"),
         ("`dibs ask web/deep/a.py a.py`", "`dibs ask a.py a.py`"), ("`dibs ack a.py`", "`dibs ack a.py`"),
         ("`dibs claim a.py` in /other (`cd` there first)", "`dibs claim a.py` in /other (`cd` there first)"),
         ("`dibs claim a.py", "`dibs claim a.py"), ("`dibs claim 'a.py`", "`dibs claim 'a.py`"),

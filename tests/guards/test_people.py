@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-import dibs
 from dibs.ledger import compaction, ledger_files
 from dibs.ledger.working_tree import Tree
 
@@ -36,41 +34,6 @@ def ada(repo: Repository) -> Agent:
     made = repo.agent("ada")
     made.boot()
     return made
-
-
-def test_a_person_whose_commit_is_refused_hears_what_a_person_can_do(repo: Repository, ada: Agent) -> None:
-    ada.edit("a.py", "of ada\n")
-    ada.stop()
-
-    def commit() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["git", "commit", "-qam", "what ada left"], cwd=repo.folder, env={**repo.env, "PATH": repo.path}, text=True,
-            capture_output=True, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    refused = commit()
-    assert refused.returncode == 1
-    assert "or end that agent's session" in refused.stderr
-    order = re.search(r"dibs (release a\.py --force --why TEXT)", refused.stderr)
-    assert order is not None, refused
-    assert repo.terminal(*shlex.split(order[1]))["ok"]
-    assert commit().returncode == 0
-
-
-def test_the_plan_of_an_undo_says_that_it_would_be_refused_and_what_a_person_can_do(
-    repo: Repository, ada: Agent
-) -> None:
-    ada.edit("a.py", "of ada\n")
-    (note,) = repo.terminal("undo", "ada", "--dry-run")["notes"]
-    assert "ada holds a.py: as long as it does, this is refused." in note
-    refused = repo.terminal("undo", "ada", "--yes")["error"]["message"]
-    with dibs.open(str(repo.folder)) as ws, pytest.raises(dibs.Held) as held:
-        ws.claim("a.py")
-    for said in (note, refused, str(held.value)):
-        assert "`dibs release a.py --force --why TEXT`" in said
-    assert repo.terminal("release", "a.py", "--force", "--why", "TEXT")["ok"]
-    assert repo.terminal("undo", "ada", "--dry-run")["notes"] == []
-    assert repo.terminal("undo", "ada", "--yes")["done"]
 
 
 @pytest.mark.parametrize("command", SWEEPS)

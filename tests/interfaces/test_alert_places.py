@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dibs.operations.messages.answers import MessageView
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
-SINK = '\n[alerts]\ncommand = "cat >> got; echo >> got"\n\n[deploy]\nprotected = ["main"]\n'
+SINK = '\n[alerts]\ncommand = "cat >> got; echo >> got"\nmin_severity = "info"\n\n[deploy]\nprotected = ["main"]\n'
 LOOKS = 3  # a cause that stays is looked at again and again
 
 
@@ -187,6 +187,14 @@ def plant_silent(scene: Scene) -> None:
     scene.wait("bob", "x.py")
 
 
+def plant_asks(scene: Scene) -> None:
+    """Ann's client asks her person, while bob waits."""
+    ann = scene.client("ann")
+    scene.typed(ann, "ann", "claim", "x.py", "--ttl", "8h")
+    hook(scene, ann, "ann", "PermissionRequest", "Bash", command="git push")
+    scene.wait("bob", "x.py")
+
+
 def plant_violation(scene: Scene) -> None:
     """Bob's client starts a program that nobody can read, which changes what ann holds."""
     commit(scene, "x.py")
@@ -302,6 +310,7 @@ PLANTS: dict[str, tuple[str, str, list[str], list[str], Callable[[Scene], None],
     "dead, with a claim of no process": (
         "dead", "error", ["boss"], [], plant_dead_by_hand, lambda scene: scene.client("ann")
     ),
+    "asks": ("asks", "error", ["boss"], [], plant_asks, lambda scene: again(scene, "renew")),
     "silent": ("silent", "error", ["ann", "bob", "boss"], [], plant_silent, lambda scene: again(scene, "renew")),
     "violation": ("violation", "error", ["boss"], ["ann"], plant_violation, None),
     "commit": ("bypass", "error", ["boss"], ["ann"], plant_commit, a_day_later),
@@ -355,7 +364,8 @@ def hold_remedy(scene: Scene, alert: dict[str, Any]) -> None:
         scene.git(*words[1:])
         return
     assert words[0] == "dibs", words
-    done = scene.home.run(*words[1:], *(() if "--as" in words else ("--as", "boss")))
+    by = "ann" if alert["kind"] == "violation" else "boss"  # the holder of what was changed; a person may do it as well
+    done = scene.home.run(*words[1:], *(() if "--as" in words else ("--as", by)))
     assert done.returncode == 0, (alert["remedy"], done.stdout, done.stderr)
 
 

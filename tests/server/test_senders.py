@@ -27,13 +27,13 @@ HERE_ALONE = {
 NOT_BY_ONE_AGENT = {
     "land-back", "land-batch", "land-confirm", "land-done", "land-leave", "land-move", "land-refuse", "land-stop",
     "land-take", "radar-report", "registry adopt", "registry move", "registry settle", "same",
-    "tree-removed",
+    "stalled", "tree-removed",
 }  # fmt: skip
 FIELDS_HERE_ALONE = {("prune", "archive"), ("upkeep", "store"), ("upkeep-due", "store")}
 FIELDS_OF_PERSONS = {("token new", "hash")}
 INTERNAL_FIELDS = {  # each internal field of a public operation that far callers send
-    "boot": {"also", "believed", "client_type", "files"}, "claim": {"by", "interest", "tree", "waiter", "wake"},
-    "inbox": {"waiter", "wake"}, "land": {"home"}, "release": {"saved"}, "run gates": {"facts"},
+    "boot": {"also", "believed", "client_type", "files", "tree"}, "claim": {"by", "interest", "tree", "waiter", "wake"},
+    "handover": {"files"}, "inbox": {"waiter", "wake"}, "land": {"home"}, "release": {"saved"}, "run gates": {"facts"},
     "task claim": {"waiter", "wake"}, "task done": {"used", "verified"}, "task fail": {"used"},
     "task next": {"waiter", "wake"},
 }  # fmt: skip

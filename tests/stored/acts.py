@@ -74,6 +74,16 @@ def agents(stage: Stage) -> None:
     stage.kill9(30)
 
 
+def handovers(stage: Stage) -> None:
+    """An agent's work that passed to another one; and work that waits for the next agent, offered twice."""
+    for number, name in enumerate(("kim", "lea", "moe"), 70):
+        stage.call(name, "boot", client=number)
+        stage.claim(name, f"src/{name}.py", client=number)
+    stage.call(PERSON, "handover", agent="kim", to="lea", note="the rest", files=[[TREE, "src/kim.py"]])
+    for _ in range(2):
+        stage.call(PERSON, "handover", agent="moe", to="NEXT", note="the rest", files=[[TREE, "src/left.py"]])
+
+
 def credentials(stage: Stage) -> None:
     """Credentials of an agent, a person and a machine; one is revoked."""
     whom: dict[str, dict[str, Any]] = {

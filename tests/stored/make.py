@@ -52,6 +52,7 @@ LAST: Acts = (
     acts_work.waits,
     acts_work.jobs,
     acts_guards.suspicion,
+    acts.handovers,
 )  # after the last sweep: they do not last
 LIVE: Acts = (
     acts.agents, acts.credentials, acts.claims, acts.requests, acts.messages, acts.shared, acts_work.states,

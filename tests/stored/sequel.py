@@ -218,4 +218,12 @@ def upkeep(stage: Stage) -> None:
     assert stage.ask("log", limit=0)["events"][0]["seq"] < first
 
 
-SCENES: tuple[Any, ...] = (claims, messages, shared, guards, runs, credentials, ledger, tasks, upkeep)
+def handovers(stage: Stage) -> None:
+    """The next agent that starts gets the work that was kept for it, where the play left some."""
+    if (PERSON, "src/moe.py") in stage.holders():
+        held = json.dumps(stage.call("next-one", "boot", client=95, tree=TREE)["held"])
+        assert "src/moe.py" in held
+        assert "src/left.py" in held
+
+
+SCENES: tuple[Any, ...] = (handovers, claims, messages, shared, guards, runs, credentials, ledger, tasks, upkeep)

@@ -109,10 +109,10 @@ class Stage(Fleet):
         call.rules = self.rules
         return call
 
-    def ask(self, name: str, /, agent: str = "", **fields: Any) -> Any:
+    def ask(self, name: str, /, **fields: Any) -> Any:
         """One request with all the steps around it, as a door makes it."""
         operation = catalogue.operation(name)
-        answer = self.session.answer(operation, self.caller(agent), fields)
+        answer = self.session.answer(operation, self.caller(), fields)
         declared.hold(operation, answer)
         return answer
 

@@ -195,6 +195,8 @@ def tell_time(monkeypatch: pytest.MonkeyPatch) -> None:
     told, asked = "redis.call('TIME')", "redis.call('GET', string.sub(KEYS[1], 1, -2) .. 'clock')"
     for name in ("READ", "APPLY"):
         script = getattr(scripts, name)
+        if asked in script:  # told before
+            continue
         assert told in script
         monkeypatch.setattr(scripts, name, script.replace(told, f"{{0, tonumber({asked}) * 1000}}"))
 

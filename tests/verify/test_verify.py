@@ -677,6 +677,18 @@ def test_a_claim_may_end_before_its_deadline_for_other_reasons(why: str) -> None
     assert found([granted("c1", "ann")], [ended("c1", why)]) == []
 
 
+def test_a_hand_over_that_is_made_twice_or_of_claims_that_its_receiver_lacks_is_found() -> None:
+    def handed(to: str, *claims: str) -> Said:
+        data = {"handover": "o1", "to": to, "claims": list(claims), "tasks": [], "files": 0}
+        return "handover.made", "kim", "ann", data
+
+    start = [granted("c1", "bob")]
+    assert found(start, [handed("bob", "c1")]) == []
+    assert found(start, [handed("bob", "c1")], [handed("bob", "c1")]) == ["handover"]
+    assert found(start, [handed("cid", "c1")]) == ["handover"]
+    assert found(start, [handed("bob", "c2")]) == ["handover"]
+
+
 def test_a_claim_renewed_or_released_by_a_stranger_is_found() -> None:
     start = [granted("c1", "ann/x")]
     for agent in ("ann", "ann/x", "ann/x/y"):

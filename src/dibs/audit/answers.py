@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 from dibs.operations.messages.answers import _From
 
 if TYPE_CHECKING:
-    from dibs.operations.guards.answers import KeptView
+    from dibs.operations.guards.answers import AtWorkView, HolderView, KeptView
     from dibs.operations.oversight.answers import SettledView
 
 
 CheckSeverity = Literal["error", "warning", "advice"]  # of `doctor`
+DoctorSection = Literal["set-up", "guards", "audit", "log", "alerts"]
 FindingSeverity = Literal["low", "medium", "high"]  # of `check`
 CheckStatus = Literal["ok", "fail", "warn", "n/a", "unknown"]
 Access = Literal["read", "write", "read+write", "refused"]
@@ -65,6 +66,7 @@ class RestoreAnswer(TypedDict):
     id: NotRequired[str]
     undo: NotRequired[str | None]  # `restore` of this takes it back
     token: NotRequired[int]
+    holders: NotRequired[list[HolderView]]  # for which a person restored it; they keep it and were notified
 
 
 class BuiltOnView(TypedDict):
@@ -127,6 +129,7 @@ class UndoneSubjectView(TypedDict):
     kind: str  # claim, undo, task or agent
     id: str
     agents: list[str]  # whose work it is
+    agents_name: list[str]  # what people call them
 
 
 class UndoAnswer(TypedDict):
@@ -136,6 +139,7 @@ class UndoAnswer(TypedDict):
     others: list[str]  # what else the word could mean, as it has to be written then
     commits: list[str]  # that are reverted
     notes: list[str]  # what is not undone here
+    holders: list[AtWorkView]  # who is at work on these files, and what it loses
     files: list[UndoneFileView]
     continued: list[UndoneView]  # undos that were interrupted, and that this one finished
     done: bool
@@ -183,12 +187,34 @@ class ExplainAnswer(TypedDict):
 
 
 class CheckView(TypedDict):
-    """One check of `doctor`."""
+    """One check of `doctor`; `command` fixes it, where one command does."""
 
     check: str
     ok: bool
     severity: CheckSeverity
     message: str
+    command: NotRequired[str]
+
+
+class DoctorFindingView(TypedDict):
+    """What `doctor` found: `also` are other checks with the same remedy, `command` can be copied ("": none does it)."""
+
+    check: str
+    severity: CheckSeverity
+    message: str
+    also: list[str]
+    command: str
+    todo: str  # the same for people, where no command does it
+
+
+class DoctorSectionView(TypedDict):
+    """A section of `doctor`: the worst severity in it ("ok": none), what it found, the worst first, and what passed."""
+
+    section: DoctorSection
+    status: CheckSeverity | Literal["ok"]
+    findings: list[DoctorFindingView]
+    passed: list[str]
+    absent: list[str]  # what does not apply here
 
 
 class AuditFindingView(TypedDict):
@@ -365,9 +391,10 @@ class StatsAnswer(_From):
 
 
 class DoctorAnswer(TypedDict):
-    """Of `doctor`; the command adds the checks on the guards, the guarded clients, and what is left to do."""
+    """Of `doctor`; the command adds checks on the guards, the sections, the guarded clients, and what is left to do."""
 
     checks: list[CheckView]
     failed: list[str]  # only errors
+    sections: NotRequired[list[DoctorSectionView]]
     guarded: NotRequired[list[str]]
     todo: NotRequired[list[str]]

@@ -20,6 +20,7 @@ from dibs.audit.checks.findings import (  # fmt: skip
     OK,
     RANK,
     UNKNOWN,
+    WARN,
     Evidence,
     Finding,
     Line,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from dibs.audit.answers import AuditCheckView, AuditFindingView, CheckAnswer, FindingSeverity
     from dibs.audit.requests import CheckRequest
     from dibs.client.session import Session
-    from dibs.operations.alerts.answers import Deliveries
+    from dibs.operations.alerts.answers import AlertView, Deliveries
     from dibs.operations.core.call import Call
     from dibs.operations.oversight.snapshot import Snapshot
     from dibs.verify.answers import VerifyAnswer
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     Found = tuple[bool, str]
 
 SHOWN = 5
+RECENT_EVENTS = 50_000  # of the log that `doctor` checks: about a second
 WINDOW = "7d"  # how far back metrics count; what is wrong counts until it is fixed
 
 CORRUPTION = "data corruption risk under concurrent load"
@@ -80,7 +82,7 @@ CHECKS = (
     Check(3, "deadlines", "Deadlines", coordination.deadlines, "end the overdue claims",
           "agents blocked by one that does not finish"),
     Check(4, "ordering", "Order and deadlocks", coordination.ordering, "resolve deadlocks and long waits",
-          "agents blocked for good", also="waiting"),
+          "agents that wait for each other", also="waiting"),
     Check(5, "events", "Event channels", coordination.events, "subscribe to what is emitted",
           "agents act on old state"),
     Check(6, "alerting", "Alerting", coordination.alerting, "add alerting", "trouble that nobody notices",
@@ -191,7 +193,7 @@ def _shown(look: Evidence, check: Check, line: Line) -> AuditCheckView:
     settled = look.facts["settled"]
     views: list[AuditFindingView] = []
     counting: list[Finding] = []
-    for finding in sorted(line.findings, key=lambda one: -RANK[one.severity]):
+    for finding in sorted(line.findings, key=lambda one: (one.advice, -RANK[one.severity])):
         names = [*map(str, finding.events), f"{check.name}:{finding.code}"]
         accepted = next((settled[name] for name in names if name in settled), None)
         view: AuditFindingView = {
@@ -209,7 +211,9 @@ def _shown(look: Evidence, check: Check, line: Line) -> AuditCheckView:
     status, message, remedy = line.status, line.message, line.remedy
     severity: Literal["none"] | FindingSeverity = NONE
     if counting:
-        status, severity, remedy = FAIL, counting[0].severity, remedy or counting[0].remedy
+        wrong = [one for one in counting if not one.advice]
+        status, remedy = FAIL if wrong else WARN, remedy or counting[0].remedy
+        severity = wrong[0].severity if wrong else NONE
         said = "; ".join(f"{one.text}{at(one.events[:FEW])}" for one in counting[:FEW])
         more = len(counting) - FEW
         message = said + (f"; and {more} more" if more > 0 else "")
@@ -247,19 +251,43 @@ def _result(failed: list[Check], shown: list[AuditCheckView]) -> str:
 
 # --- what other reports share
 
+ELSEWHERE = frozenset({"guards", "log"})  # checks that `doctor` makes itself
+
+
+def for_doctor(session: Session, call: Call) -> tuple[list[AuditCheckView], list[AlertView]]:
+    """The checks that `doctor` does not make itself, without what is an alert; and the alerts that are not cleared."""
+    look = gathered(session, call)
+    alerts = [alert for alert in look.facts["alerts"] if "cleared" not in alert]
+    shown = {event for alert in alerts for event in alert.get("evidence", ())}
+    views = []
+    for one in CHECKS:
+        if one.name in ELSEWHERE:
+            continue
+        line = _looked(one, look)
+        line.findings = [
+            each for each in line.findings if not (each.code.startswith("alert-") or shown.intersection(each.events))
+        ]
+        if line.status == FAIL and not line.findings:
+            line.status = OK
+        views.append(_shown(look, one, line))
+    return views, alerts
+
 
 def record_of(session: Session) -> Found:
-    """Is the log whole, and does it hold nothing that cannot have happened?"""
+    """Is the end of the log whole, with nothing in it that cannot have happened? `dibs verify` reads all of it."""
     from dibs.audit import expected_archives
     from dibs.operations.core.call import Call
-    from dibs.verify.checker import verify_store
+    from dibs.verify.checker import verify_recent
 
-    report = verify_store(session.store, None, session.door.show_progress)
+    report = verify_recent(session.store, RECENT_EVENTS, session.door.show_progress)
     for one, why in expected_archives.lost(session, Call(session.config.policy)):
         if not one.is_settled:
             how = f"put it back, or `dibs check --settle log:archive-{one.last} --why T`"
             report.add(one.first, "archive", f"{one.path}: {why}; {how}")
-    return report.ok, "; ".join(record_lines(report.as_json())[:SHOWN])
+    part = ""
+    if report.first > 1:
+        part = f"; the {report.first - 1} events before were not looked at, which `dibs verify` checks"
+    return report.ok, "; ".join(record_lines(report.as_json())[:SHOWN]) + part
 
 
 def record_lines(answer: VerifyAnswer) -> list[str]:
@@ -293,7 +321,7 @@ def undelivered(found: Deliveries) -> list[str]:
 CHECK = Query(
     "check",
     _check,
-    "Audit the workspace: ten points of coordination, guards, rules, violations, deploys, the log.",
+    "Audit the workspace in 22 checks: ten points of coordination, guards, rules, violations, deploys, the log.",
     fields=(
         Field("check", "text", "only this one, by its number or its name", default="", metavar="N|NAME"),
         Field("since", "duration", f"how far back metrics such as contention count (default {WINDOW})", default=0,

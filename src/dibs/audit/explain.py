@@ -283,7 +283,7 @@ def _of_event(log: Log, seq: int) -> Subject | None:
     if family == "edit" or event["kind"] == "claim.refused":
         held = event["data"].get("resources") or [["file", subject]]
         return Subject(PATH, subject, subject, [list(one[:2]) for one in held if one[0] != "inode"])
-    kind = AGENT if family == "agent" else FAMILIES.get(family)
+    kind = AGENT if family in {"agent", "handover"} else FAMILIES.get(family)
     return Subject(kind, subject, subject) if kind else None
 
 

@@ -126,7 +126,7 @@ LOG = Query(
     "Show the events of the log: what happened, when, and by which agent.",
     fields=(
         Field("path", "resources", "only events about these paths or names", positional=True, default=(),
-              metavar="PATH"),
+              metavar="RESOURCE"),
         Field("limit", "integer", "at most N events, the last ones (default 1000; 0: all)", default=LISTED,
               metavar="N"),
         Field("agent", "agent", "only events of this agent", default="", metavar="A"),

@@ -309,7 +309,7 @@ MAP = Query(
     _map,
     "Show which agent reads and writes which resource.",
     fields=(
-        Field("path", "resources", "only resources that overlap these", positional=True, default=(), metavar="PATH"),
+        Field("path", "resources", "only what overlaps these", positional=True, default=(), metavar="RESOURCE"),
         Field("since", "text", "only what happened in the last 2h, 7d …, or after this event number", default="",
               metavar="D|SEQ"),
         Field("depth", "integer", "fold paths into their directories at this depth (0: no)", default=0, most=MAX_DEPTH,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.audit.fold import is_lost
 from dibs.client import quotes
-from dibs.errors import counted, quoted
+from dibs.errors import counted, restoring, undoing
 from dibs.machine import relative_times
 from dibs.operations.guards.changes import who_did_it
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         UndoRefused,
         UndoStarted,
     )
+    from dibs.operations.handovers.events import HandoverEnded, HandoverMade, HandoverOffered
     from dibs.operations.landing.events import RadarCleared, RadarFound
     from dibs.operations.messages.events import MessagePosted
     from dibs.operations.tasks.events import TaskAdded, TaskAssigned, TaskForgotten, TaskMoved
@@ -143,7 +144,7 @@ class Teller:
         if not was:
             return " There was no file before."
         if identifier in self._restorable:
-            return f" `dibs restore {identifier}` brings back what was there."
+            return f" `{restoring(identifier)}` brings back what was there."
         return " What was there is no longer kept."
 
 
@@ -459,7 +460,7 @@ def _undo_finished(t: Teller, e: LogEvent, d: UndoFinished, _: Known | None) -> 
     commit = f", in commit {_short(d['commit'])}" if d.get("commit") else ""
     left = f" {counted(d['conflicts'], 'file')} with conflicts to settle." if d.get("conflicts") else ""
     text = f"{t.who(e['agent'])} undid what {t.all(d['of'])} changed in {counted(d['restored'], 'file')}{commit}.{left}"
-    return f"{text} `dibs undo {quotes.clean(quoted(e['subject']))}` takes that back."
+    return f"{text} `{quotes.clean(undoing(e['subject']))}` takes that back."
 
 
 def _undo_refused(t: Teller, e: LogEvent, d: UndoRefused, _: Known | None) -> str:
@@ -470,6 +471,26 @@ def _undo_refused(t: Teller, e: LogEvent, d: UndoRefused, _: Known | None) -> st
 def _more(d: UndoStarted) -> str:
     left = d.get("count", 0) - len(d["paths"])
     return f" and {left} more" if left > 0 else ""
+
+
+def _handed(t: Teller, e: LogEvent, d: HandoverMade | HandoverOffered, _: Known | None) -> str:
+    tasks = [f"task {quotes.clean(task)}" for task in d["tasks"]]
+    claims = len(d["claims"]) - len(tasks)  # a task has one, too
+    more = [counted(claims, "claim")] if claims > 0 else []
+    more += [f"uncommitted work in {counted(d['files'], 'file')}"] if d["files"] else []
+    work = some([*tasks, *more])
+    note = f": {said(d['note'])}" if d.get("note") else ""
+    to = d.get("to")
+    if isinstance(to, str):
+        return f"{t.who(e['agent'])} handed the work of {t.who(e['subject'])} over to {t.who(to)} ({work}){note}."
+    return f"{t.who(e['agent'])} kept the work of {t.who(e['subject'])} for the next agent ({work}){note}."
+
+
+def _handover_ended(t: Teller, e: LogEvent, d: HandoverEnded, _: Known | None) -> str:
+    whose = f"the work of {t.who(e['subject'])}"
+    if d["why"] == "lapsed":
+        return f"No agent started in time to take over {whose}: it was released."
+    return f"Another hand-over of {whose} took the place of the first."
 
 
 # --- the rest, each a form with the agent and the subject
@@ -522,6 +543,7 @@ SENTENCES: dict[str, Sentence] = {
     "agent.forgotten": _form("dibs removed the record of {whom}, which is long gone."),
     "agent.same": _form("{who} goes by another id, too."), "agent.killed": _killed,
     "agent.revived": _form("{who} revived {whom}{because}."),
+    "handover.made": _handed, "handover.offered": _handed, "handover.ended": _handover_ended,
     "token.made": _form("{who} made credential {what}."), "token.revoked": _form("{who} revoked credential {what}."),
     "message.posted": _posted, "message.acknowledged": _form("{who} acknowledged message {what} from {sender}."),
     "message.expired": _form("Message {what} from {sender} expired before {who} acknowledged it."),

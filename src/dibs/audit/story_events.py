@@ -19,7 +19,7 @@ PATH, NAME, TASK, AGENT, CLAIM, EVENT, ALERT, CHANGE, RUN, STATE, UNDO, CHANNEL 
     "path", "name", "task", "agent", "claim", "event", "alert", "change", "run", "state", "undo", "channel",
 )  # fmt: skip
 QUIET = frozenset({"claim.renewed", "interest.left", "interest.ended", "message.posted", "commit.checked"})
-ABOUT_AGENTS = ("agent.", "message.", "rules.")  # the subject of such an event is an agent
+ABOUT_AGENTS = ("agent.", "handover.", "message.", "rules.")  # the subject of such an event is an agent
 
 
 class Subject:
@@ -153,6 +153,8 @@ class StoryReader:
         if kind == "claim.ended":
             span = self._open(subject)
             return span is not None and ["name", f"task:{task}"] in span.held
+        if kind in {"handover.made", "handover.offered"}:
+            return task in data["tasks"]
         return bool(kind.startswith("alert.")) and task in {data.get("about"), subject}
 
     def _agent(self, event: LogEvent) -> bool:

@@ -6,6 +6,7 @@ import os
 
 from dibs.errors import Unavailable
 
+HANDOVER = "handover"  # the type of the message by which an agent gets another one's work
 NOTED = 300  # files of a claim that are looked at
 
 TYPE_CHECKING = False
@@ -24,6 +25,11 @@ def briefing(session: Session, result: BootDecision) -> BootAnswer:
     from dibs.workspace import rules_file
 
     session.store.tidy()  # each start removes what waiters left that were killed
+    if any(message["type"] == HANDOVER for message in result["messages"]):
+        from dibs.client import unfinished
+        from dibs.ledger import working_tree
+
+        unfinished.take_over(working_tree.of(session.place), result["agent"], result)
     completed: Json = result  # its keys get other values
     if "files" in result:
         from dibs.client import memory_files
@@ -44,6 +50,10 @@ def rules_text(session: Session, result: RulesAnswer) -> RulesAnswer:
 
 def with_warnings(session: Session, result: StatusAnswer) -> StatusAnswer:
     """The state of the workspace, with what is wrong with the store itself."""
+    if any(alert["kind"] == "dead" for alert in result.get("alerts", ())):
+        from dibs.client import unfinished
+
+        unfinished.complete(session, result["alerts"])
     found = warnings(session)
     return {**result, "warnings": found} if found else result
 

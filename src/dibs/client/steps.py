@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.answers import ClaimAnswer, ReleaseAnswer, StatusAnswer
     from dibs.operations.core.call import Answer, Call, Fields
     from dibs.operations.core.declare import Afterwards, Beforehand
+    from dibs.operations.handovers.answers import HandoverAnswer
     from dibs.operations.upkeep.answers import SweepAnswer
     from dibs.stores.seam import Json
 
@@ -39,9 +40,22 @@ def _look_for_trouble(session: Session, call: Call, fields: Fields) -> Fields:
 
 
 def _evidence(session: Session, result: Answer) -> Answer:
-    from dibs.client import evidence
+    from dibs.client import evidence, unfinished
 
+    unfinished.complete(session, result["alerts"])
     return evidence.complete(session, result)
+
+
+def _unfinished_files(session: Session, call: Call, fields: Fields) -> Fields:
+    from dibs.client import unfinished
+
+    return unfinished.gather(session, call, fields)
+
+
+def _pass_files_on(session: Session, result: HandoverAnswer) -> HandoverAnswer:
+    from dibs.client import unfinished
+
+    return unfinished.pass_on(session, result)
 
 
 def _archive_old_events(session: Session, result: SweepAnswer) -> SweepAnswer:
@@ -87,8 +101,13 @@ def _beliefs(session: Session, call: Call, fields: Fields) -> Fields:
     from dibs.client import env_beliefs, memory_files
 
     env_beliefs.name(call)
-    own = call.identified_by != "--as"
-    return {**fields, **env_beliefs.fields(own=own), "files": memory_files.digests(memory_files.load(session))}
+    own, tree = call.identified_by != "--as", session.place.top
+    return {
+        **fields,
+        **env_beliefs.fields(own=own),
+        "tree": tree,
+        "files": memory_files.digests(memory_files.load(session)),
+    }
 
 
 def _make_secret(session: Session, _: Call, fields: Fields) -> Fields:
@@ -174,6 +193,7 @@ BEFOREHAND: dict[Beforehand, Callable[[Session, Call, Fields], Fields]] = {
     "save contents": _save_contents,
     "beliefs": _beliefs,
     "make a secret": _make_secret,
+    "unfinished files": _unfinished_files,
 }
 AFTERWARDS: dict[Afterwards, Callable[[Session, Json], Json]] = {
     "archive old events": _archive_old_events,
@@ -181,6 +201,7 @@ AFTERWARDS: dict[Afterwards, Callable[[Session, Json], Json]] = {
     "usage": _usage,
     "pin contents": _pin_contents,
     "note claim": _note_claim,
+    "pass files on": _pass_files_on,
     "show the secret": _show_secret,
     "still running": _still_running,
     "briefing": _briefing,

@@ -131,7 +131,8 @@ def _lead(
                     number += 1
                     after = [f"task-{number - 1}"] if number % 4 == 0 else []
                     title = f"{dice.choice(VERBS)} {dice.choice(FILES)}"
-                    queue.append(workspace.task_add(title, id=f"task-{number}", after=after, run=run,
+                    name = f"task-{number}"
+                    queue.append(workspace.task_add(title, id=name, key=name, after=after, run=run,
                                                     priority=dice.randint(1, 9))["task"])  # fmt: skip
                 if now > kill_at:
                     if killed:

@@ -59,7 +59,7 @@ def _first(words: str) -> tuple[str, str]:
 
 
 def _relative(name: str, top: str, folder: str) -> str:
-    """A path as seen from the folder; a name (`deploy:prod`) and a placeholder (RES) as they are."""
+    """A path as seen from the folder; a name (`deploy:prod`) and a placeholder (RESOURCE) as they are."""
     is_path = ":" not in name and ("/" in name or "." in name)
     if not is_path and not os.path.lexists(f"{top}/{name}"):
         return name

@@ -244,7 +244,8 @@ def facts_of(tree: Tree, agent: str, one: _NamedPath) -> Knowledge | None:
         how = BLIND if known == ledger_files.BLIND else SAME if known == head.content else OLDER
     author = head.author
     change = head.change
-    if author in {GIT, OUTSIDE, UNKNOWN} and change is not None:
+    brought_back = author == agent and how != SAME  # by another: the agent made it first, and something else since
+    if change is not None and (author in {GIT, OUTSIDE, UNKNOWN} or brought_back):
         author = change.actor
     suspects = change.suspects if change is not None and author == NOBODY else []
     since = False

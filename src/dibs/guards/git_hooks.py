@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, Unavailable, named
+from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, Unavailable, asking, named, taking_away
 from dibs.git import queries as git
 from dibs.git import under_way
 from dibs.guards.git_paths import resource_of
@@ -35,6 +35,7 @@ REPLAYS = frozenset({"rebase", "cherry-pick", "revert", "am", "pull", "merge"}) 
 WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
 MAX_TRAILERS = 10  # paths in a commit's message, with their tokens
 MAX_PATHS_SHOWN = 10  # in a refusal
+MAX_COMMAND_CHARS = 1_000  # of a git command that a refusal repeats
 MAX_PATHS_CHECKED = 2_000  # paths of a commit, one by one
 
 
@@ -131,7 +132,11 @@ def _check(session: Session, paths: list[str], late: Sequence[str] = ()) -> int:
     try:
         answer = session.run(commit_guard.CHECK, call, fields)
     except (Held, Fenced, Conflict) as error:
-        written = {resource[1]: path for resource, path in zip(resources, paths, strict=True)}
+        here = os.environ.get("GIT_PREFIX", "")  # the folder in which git was called, from the top
+        written = {
+            resource[1]: os.path.relpath(path, here) if here else path
+            for resource, path in zip(resources, paths, strict=True)
+        }
         _say(_refusal(error, written, session.place) + (_staged_late(late) if late else ""))
         return NO
     known = call.agent != call.fallback or answer["held"]
@@ -188,6 +193,8 @@ def _refusal(error: DibsError, written: dict[str, str], place: Place) -> str:
         lines = [f"  {error.message}", *[f"  {written.get(text, text)}" for text in list(bad)[1:MAX_PATHS_SHOWN]]]
     else:
         return f"commit refused: {error.message}"
+    if error.fields.get("person"):
+        lines.append(_override(error, [written.get(text, text) for text in bad]))
     busy = under_way.refuses_paths(place.git_dir)
     if busy:
         lines.append(
@@ -198,19 +205,31 @@ def _refusal(error: DibsError, written: dict[str, str], place: Place) -> str:
     names = _quoted([written.get(text, text) for text in bad])
     rest = [path for text, path in written.items() if text not in bad]
     back = "git restore --staged --" if git.head(place.top) else "git rm --cached --"
-    lines.append(f"Take {'it' if len(bad) == 1 else 'them'} out of the commit:  {back} {names}")
+    take = "or take" if error.fields.get("person") else "Take"
+    lines.append(f"{take} {'it' if len(bad) == 1 else 'them'} out of the commit:  {back} {names}")
     if rest and len(rest) <= MAX_PATHS_SHOWN:
         lines.append(f"or commit the others by name:  git commit -- {_quoted(rest)}")
     if isinstance(error, Held):
-        lines.append(f"or ask for it:  dibs ask {_quoted(written.get(text, text) for text in list(bad)[:1])} TEXT")
-        if error.fields.get("person"):
-            lines.append("or end that agent's session: what it left may be committed then;")
-            lines.append(f"or take it away and notify the agent:  dibs release {names} --force --why TEXT")
+        lines.append(f"or ask for it:  {asking(written.get(next(iter(bad)), next(iter(bad))))}")
     else:
         lines.append(f"or claim it again, read it, and commit then:  dibs claim {names}")
     many = "path" if len(written) == 1 else "paths"
     why = "held by other agents" if isinstance(error, Held) else "no longer yours"
     return f"commit refused: {len(bad)} of {len(written)} {many} {why}.\n" + "\n".join(lines)
+
+
+def _override(error: DibsError, names: list[str]) -> str:
+    """How a person commits it all the same: later, or now by one command, with the words that git was called with."""
+    from shlex import join
+
+    agents = " and ".join(dict.fromkeys([named(blocker) for blocker in error.blockers]))
+    found = checked_commits.gits()
+    words = git.command_of(found[0][0][3]) if found else []
+    again = join(["git", *words[1:]]) if words and len(join(words)) <= MAX_COMMAND_CHARS else "git commit"
+    return (
+        f"Once the turn of {agents} has ended, this commit passes. To commit it now, and notify {agents}:\n"
+        f"  {taking_away(names, 'a person commits it')} && {again}"
+    )
 
 
 def _quoted(paths: Any) -> str:
@@ -311,6 +330,9 @@ def _tell(
     fields = {"commit": commit, "tree": top, "items": items, "how": how, "suspects": list(suspects)}
     answer = session.run(commit_guard.COMMITTED, call or session.identify(None), fields)
     _finished(session, [path for path, (_, same) in zip(blobs, items, strict=True) if same])
+    for one in answer["finished"]:
+        paths = ", ".join(one["paths"][:MAX_PATHS_SHOWN])
+        _say(f"{named(one)} had finished its turn: its claim on {paths} ended with this commit, and it will be told.")
     for one in answer["unseen"]:
         paths = ", ".join(one["paths"][:MAX_PATHS_SHOWN])
         _say(f"{one['agent']} holds {paths}, which this commit changes; it was notified.")

@@ -1,4 +1,4 @@
-"""An agent's life without its tool calls: it boots, a person prompts it, its turn ends, it ends.
+"""An agent's life without its tool calls: it boots, a person prompts it, it asks a person, its turn ends, it ends.
 
 Each function gets the event and the workspace's place, raises a DibsError to refuse, and returns what the model should
 be told ("" for nothing). Facts are gathered here; operations decide.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.guards.caller import identify, open_session
-from dibs.interfaces.agents import BOOT, BORN, DIED, END, PROMPT, STOP
+from dibs.interfaces.agents import BOOT, BORN, DIED, END, NOTE, PROMPT, STOP
 from dibs.ledger import contents, ledger_files
 
 TYPE_CHECKING = False
@@ -43,13 +43,17 @@ def boot(event: Event, place: Place) -> str:
     session = open_session(place)
     cleanup.tidy(place, tree, session.config.policy.guards["keep"])
     call = identify(session, event)
-    fields: dict[str, Any] = {"client_type": event.type or event.client}
+    fields: dict[str, Any] = {"client_type": event.type or event.client, "tree": place.top}
     files = [] if event.subagent else memory_files.load(session)  # a subagent works for its parent, which was told
     if not event.subagent:
         fields.update(env_beliefs.fields(), files=memory_files.digests(files))
     result = session.run(session.operation("boot"), call, fields)
     audit.tell(session, call, [tree])
     ledger_files.heard(place.local, call.agent, call.client)
+    if any(message["type"] == "handover" for message in result["messages"]):
+        from dibs.client import unfinished
+
+        unfinished.take_over(tree, call.agent, result)
     from dibs.guards import leftovers
 
     left = leftovers.told(session, call, tree)
@@ -73,9 +77,40 @@ def _exclude(place: Place) -> None:
 
 
 def prompt(event: Event, place: Place) -> str:
-    """A person prompts the agent: its open calls are over, and it gets its news."""
+    """A person prompts the agent: its open calls are over, a turn begins, and it gets its news."""
+    from dibs.operations.agents.turns import PROMPTED
+
     _step(event, place)
+    _tell_turn(event, place, PROMPTED, event.said)
     return sign_of_life(event, place)
+
+
+def _tell_turn(event: Event, place: Place, what: str, said: str) -> None:
+    """The store learns what became of the agent's turn. No more than the first words of a prompt leave this process."""
+    from dibs.operations.agents.turns import MAX_SENT_CHARS, PROMPTED, TURN, words_of
+
+    session = open_session(place)
+    told = what != PROMPTED or session.config.policy.work["agents"]["prompts"]
+    text = words_of(said, MAX_SENT_CHARS) if told else ""
+    session.run(TURN, identify(session, event), {"what": what, "text": text})
+
+
+# What a client's notification is about, by its type: a question to a person, or that the turn is over, which an
+# interrupted one does not report otherwise. Any other is not about the agent's turn.
+ASKING = ("permission_prompt", "worker_permission_prompt", "agent_needs_input", "elicitation_dialog", "ToolPermission")
+RESTING = ("idle_prompt",)
+
+
+def note(event: Event, place: Place) -> str:
+    """The agent waits for a person, until its next hook of any kind: that one is a sign of life in any case."""
+    from dibs.operations.agents.turns import ASKS, OVER
+
+    if event.source in RESTING:
+        _tell_turn(event, place, OVER, "")
+    elif event.source in ASKING or not event.source:
+        _tell_turn(event, place, ASKS, event.said or f"permission for {event.tool}")
+        ledger_files.be_due(place.local, event.agent)
+    return ""
 
 
 def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
@@ -102,7 +137,7 @@ def sign_of_life(event: Event, place: Place) -> str:
 
 
 def stop(event: Event, place: Place) -> str:
-    """The agent's turn is over: unchanged files that it holds are released."""
+    """The agent's turn is over: unchanged files that it holds are released, and a person may commit the others."""
     from dibs.guards import audit
     from dibs.operations.guards.audits import IDLE, MINE
     from dibs.operations.guards.records import held_file
@@ -118,8 +153,7 @@ def stop(event: Event, place: Place) -> str:
         for text in texts:
             content = contents.read(f"{top}/{text}")[0]
             now[held_file(claim, text)] = "" if content == contents.MISSING else content
-    if mine:
-        session.run(IDLE, call, {"now": now})
+    session.run(IDLE, call, {"now": now, "busy": event.background})
     return ""
 
 
@@ -138,4 +172,4 @@ def end(event: Event, place: Place) -> str:
     return ""
 
 
-HANDLERS = {BOOT: boot, PROMPT: prompt, STOP: stop, END: end, BORN: boot, DIED: end}
+HANDLERS = {BOOT: boot, PROMPT: prompt, STOP: stop, END: end, BORN: boot, DIED: end, NOTE: note}

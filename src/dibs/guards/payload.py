@@ -1,8 +1,8 @@
 """A client's payload, as an Event in dibs' own terms. Nothing is decided.
 
-A moment (boot, before, after, prompt, stop, end, born, died) and, around a tool call, what the tool does (edit, patch,
-shell, read, other) to which paths. A client's names for events and tools are in its file in interfaces/agents; a tool's
-input is read in the same way for all, since MCP servers' tools come through any client.
+A moment (boot, before, after, prompt, stop, end, born, died, note) and, around a tool call, what the tool does (edit,
+patch, shell, read, other) to which paths. A client's names for events and tools are in its file in interfaces/agents; a
+tool's input is read in the same way for all, since MCP servers' tools come through any client.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ _CONTENTS = frozenset((
 _COMMANDS = ("command", "cmd", "input")
 _PATCHES = (*_COMMANDS, "patchText", "patch")
 _BACKGROUND = ("run_in_background", "is_background", "isBackground", "background")
+_FINISHED = ("completed", "failed", "killed", "stopped", "cancelled")  # the status of a task that no longer runs
 _PLACES = ("directory", "dir_path", "workdir", "cwd", "working_directory", "workingDirectory")
 
 
@@ -62,13 +63,13 @@ class Event:
     """One call of one hook, in dibs' own terms."""
 
     __slots__ = ("background", "call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment",
-                 "name", "own", "paths", "session", "source", "subagent", "tool", "type")  # fmt: skip
+                 "name", "own", "paths", "said", "session", "source", "subagent", "tool", "type")  # fmt: skip
 
     def __init__(self, client: str, spoken: Dialect, name: str, moment: str) -> None:
         self.client, self.dialect, self.name, self.moment = client, spoken, name, moment
-        self.session = self.subagent = self.type = self.cwd = self.source = ""
+        self.session = self.subagent = self.type = self.cwd = self.source = self.said = ""
         self.tool = self.kind = self.command = self.call = ""
-        self.background = False  # the client itself leaves the command running
+        self.background = False  # the client itself leaves the command running, or at a stop a task of the turn
         self.own = ""  # the client's own settings, if it sent this through another client's hooks
         self.paths: list[str] = []
         self.content: str | None = None  # an edit's whole content, if it brings one
@@ -136,13 +137,23 @@ def read(client: str, name: str, sent: Any) -> Event | None:
         event.cwd = next((root for root in sent["workspace_roots"] if isinstance(root, str)), "")
     if event.cwd and event.cwd[0] != "/":
         event.cwd = os.path.join(caller.cwd(), event.cwd)
-    event.source = _text(sent, "source")
+    event.source = _text(sent, "source") or _text(sent, "notification_type")
     event.call = _text(sent, "tool_use_id") or _text(sent, "toolUseId")
     if event.call and not event.call.isprintable():  # Cursor joins two ids by a line break; the ledger has lines
         event.call = "_".join(event.call.split())
     if moment in {BEFORE, AFTER}:
         _read_tool(event, sent)
+    else:
+        event.said = _text(sent, "prompt") or _text(sent, "message")
+        event.tool = _text(sent, "tool_name") or _text(sent, "toolName")
+    event.background = event.background or _leaves_tasks(sent.get("background_tasks"))
     return event
+
+
+def _leaves_tasks(tasks: object) -> bool:
+    """Does something run on after a turn? Claude Code lists its background commands and agents when it stops."""
+    listed = tasks if isinstance(tasks, list) else []
+    return any(not isinstance(one, dict) or one.get("status") not in _FINISHED for one in listed)
 
 
 def _any_spelling(spoken: Dialect, name: str) -> str:

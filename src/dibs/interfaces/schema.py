@@ -22,6 +22,7 @@ from dibs.operations.core import answers as core
 from dibs.operations.core.declare import MAX_INTEGER
 from dibs.operations.documents import answers as documents
 from dibs.operations.guards import answers as guards
+from dibs.operations.handovers import answers as handovers
 from dibs.operations.landing import answers as landing
 from dibs.operations.messages import answers as messages
 from dibs.operations.oversight import answers as oversight
@@ -52,6 +53,7 @@ TYPES = {
         core,
         documents,
         guards,
+        handovers,
         landing,
         messages,
         oversight,

@@ -433,6 +433,14 @@ def is_due(local: str, agent: str) -> bool:
     return not 0 <= _silence_s(local, agent) <= HEARTBEAT_S
 
 
+def be_due(local: str, agent: str) -> None:
+    """Make the agent's next hook, of any kind, a heartbeat."""
+    try:
+        os.utime(f"{local}/alive/{name_of(agent)}", (0, 0))
+    except OSError:
+        pass  # none is known: then it is due
+
+
 def is_due_far(local: str, agent: str) -> bool:
     """Is it due where a server has the store? That leaves no mark of a kill here, so it is asked more often."""
     return not 0 <= _silence_s(local, agent) <= FAR_HEARTBEAT_S and is_elsewhere(local)

@@ -353,15 +353,16 @@ class Tree:
                 return head.content == MISSING
         return False
 
-    def _change(self, seen: Seen, before: str, verdict: Verdict, flags: str) -> None:
+    def _change(self, seen: Seen, before: str, verdict: Verdict, flags: str) -> str:
         identifier = os.urandom(6).hex()
         if before != MISSING:
             contents.touch(self.objects, before)  # it stays as long as the memory of this change
         self._lines.append(ledger.change_line(identifier, self._stamp, before, seen, verdict, flags))
         self._pending.add(identifier)
+        return identifier
 
     def made(self, path: str, actor: str, how: str = "") -> None:
-        """The caller itself wrote this path just now, and no one else could have (`dibs restore`)."""
+        """The caller itself wrote this path just now, and its operation tells whom it concerns (`dibs restore`)."""
         from dibs.ledger.attribution import Verdict
 
         self.now, self.offset = ledger_files.now()
@@ -376,7 +377,7 @@ class Tree:
             before, kind = head.content, contents.kind_of(head.signature)
         verdict, kinds = Verdict(actor, SURE, [actor]), (kind, contents.kind_of(signature))
         if before != content:
-            self._change(seen, before, verdict, ledger.flags_of(how, kinds=kinds))
+            self.add(ledger.report_line(self._change(seen, before, verdict, ledger.flags_of(how, kinds=kinds))))
         elif kinds[0] != kinds[1]:
             self._lines.append(ledger.mode_line(os.urandom(6).hex(), self._stamp, seen, verdict, kinds))
 

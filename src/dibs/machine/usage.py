@@ -107,10 +107,7 @@ def of_trees(roots: Iterable[int], pause: Callable[[], None]) -> dict[int, TreeU
     wanted = set(roots)
     if not wanted:
         return {}
-    below: dict[int, list[int]] = {}
-    for one in psutil.process_iter(["ppid"]):
-        below.setdefault(one.info["ppid"], []).append(one.pid)
-    trees = {root: _tree(root, below) for root in wanted}
+    trees = _trees(wanted)
     known = [(pid, made) for pid in set().union(*trees.values()) if (made := _process(pid)) is not None]
     before, began = {pid: _seconds(one) for pid, one in known}, clock.since_boot()
     pause()
@@ -129,6 +126,23 @@ def of_trees(roots: Iterable[int], pause: Callable[[], None]) -> dict[int, TreeU
         }
         for root, pids in trees.items()
     }
+
+
+def seconds_of_trees(roots: Iterable[int]) -> dict[int, tuple[float, list[int]]]:
+    """The CPU time so far of each of these processes with all below it, in seconds; and which these are."""
+    found = {}
+    for root, pids in _trees(set(roots)).items():
+        known = [made for pid in sorted(pids) if (made := _process(pid)) is not None]
+        found[root] = sum(map(_seconds, known)), [one.pid for one in known]
+    return found
+
+
+def _trees(roots: Iterable[int]) -> dict[int, set[int]]:
+    """Each of these processes with all below it."""
+    below: dict[int, list[int]] = {}
+    for one in psutil.process_iter(["ppid"]):
+        below.setdefault(one.info["ppid"], []).append(one.pid)
+    return {root: _tree(root, below) for root in roots}
 
 
 def _tree(root: int, below: dict[int, list[int]]) -> set[int]:

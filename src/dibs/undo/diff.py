@@ -6,10 +6,8 @@ nothing. An agent without such work has an empty answer, which says where else i
 
 from __future__ import annotations
 
-import os
-
+from dibs.client.unfinished import tops_of
 from dibs.errors import Forbidden, NotFound
-from dibs.git.commits import checked_out
 from dibs.operations.agents.lookups import NAMES
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.query import HERE
@@ -39,13 +37,6 @@ def _diff(session: Session, call: Call, request: DiffRequest) -> DiffAnswer:
         planner = undo_plan.Planner(session, scope, request["paths"], merge=True, top=top)
         files += [_shown(planner, one, stat=request["stat"]) for one in planner.unfinished()]
     return {"agent": agent, "name": names.get(agent) or agent, "files": files}
-
-
-def tops_of(session: Session) -> list[str]:
-    """The working trees of this workspace on this machine, the one in use first."""
-    place = session.place
-    others = checked_out(place.top) if place.common else ()
-    return list(dict.fromkeys([place.top, *[top for top in others if os.path.isdir(top)]]))
 
 
 def _shown(planner: Planner, one: FilePlan, *, stat: bool) -> DiffFileView:

@@ -31,7 +31,8 @@ def lines(
         if found is None or b"\0" in found or blob.startswith("~"):
             return [f"binary: {before[0][:12]} becomes {after[0][:12]}"]
         texts.append(found.decode("utf-8", "backslashreplace"))
-    made = list(difflib.unified_diff(*[text.splitlines() for text in texts], *names, lineterm="", n=context))
+    old, new = [text.splitlines() for text in texts]
+    made = list(difflib.unified_diff(old, new, *names, lineterm="", n=context))
     if MISSING in {before[0], after[0]}:
         return made
     if not made and before[0] != after[0]:

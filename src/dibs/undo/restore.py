@@ -1,7 +1,8 @@
 """`restore`: brings back what was overwritten although another agent held it; or lists what can be brought back.
 
 The audit keeps such contents. Restoring is an edit like any other: it takes the path, or is refused with who holds it;
-and it keeps what it overwrites, so that it can be undone in the same way. It is done where the files are: on the
+a person restores for the holder, which keeps the path. It keeps what it overwrites, so that it can be undone in the
+same way; if the file changes at that moment, it is left alone (`conflict`). It is done where the files are: on the
 caller's machine, or on the server's for a caller of a server (the page).
 """
 
@@ -10,9 +11,10 @@ from __future__ import annotations
 import os
 
 from dibs.client.upkeep import removed_trees
-from dibs.errors import Held, Invalid, NotFound, Unavailable
+from dibs.errors import Conflict, Held, Invalid, NotFound, Unavailable
 from dibs.git import objects
 from dibs.ledger import contents, file_writes, ledger_files, working_tree
+from dibs.ledger.state import owner_line
 from dibs.machine.clock import random_id
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.guards import restores
@@ -28,8 +30,11 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.guards.answers import KeptView
+    from dibs.operations.guards.restores import RestoreTaken
     from dibs.undo.requests import RestoreRequest
     from dibs.workspace.location import Place
+
+ATTEMPTS = 3  # to restore a file that its holder writes to
 
 
 def _restore(session: Session, call: Call, request: RestoreRequest) -> RestoreAnswer:
@@ -107,27 +112,53 @@ def _brought_back(session: Session, call: Call, chosen: KeptView) -> RestoreAnsw
     inner = (real or os.path.realpath(path))[len(tree) + 1 :]
     ledger.look([inner])
     ledger.write()
-    now = objects.keep_file(objects.objects_of(place.common, place.local), path)
-    if not now and os.path.lexists(path):
-        raise Unavailable(f"{path} cannot be kept before it is overwritten, so it is left alone", path=path)
     plain = os.fsencode(path).decode("utf-8", "replace").isprintable()
     resource = session.paths.resource(path, session.cwd, literal=True) if plain else ("file", chosen["path"])
     fields = {
         "kept": chosen["id"],
         "resource": of_parts(*resource),
         "tree": tree,
-        "now": now,
         "local": tree == place.root,
     }
-    answer = session.run(restores.RESTORE, call, fields)
-    if answer["undo"]:
-        objects.pin(place.common, f"kept/{answer['undo']}", now)
-    _write(path, content, is_link=is_link)
-    ledger.made(inner, answer["owner"] or call.agent)
-    ledger.write()
-    if answer["owner"]:
-        session.run(GIVE_BACK, call, {"release": [answer["claim"]]})
-    return {"restored": chosen["path"], "id": chosen["id"], "undo": answer["undo"], "token": answer["token"]}
+    answer, now = _taken(session, call, fields, path)
+
+    def finish() -> None:
+        if answer["undo"]:
+            objects.pin(place.common, f"kept/{answer['undo']}", now)
+        _write(path, content, is_link=is_link)
+        ledger.made(inner, call.agent)  # so that nobody else counts as having seen it
+        if answer["owner"] and ledger.index.blob(inner) != chosen["blob"]:
+            ledger.add(owner_line(answer["owner"], inner))
+        ledger.write()
+
+    try:
+        try:
+            finish()
+        except KeyboardInterrupt:
+            finish()  # it is decided and logged: half a restore helps nobody
+    finally:
+        if answer["claim"]:
+            session.run(GIVE_BACK, call, {"release": [answer["claim"]]})
+    return {
+        "restored": chosen["path"], "id": chosen["id"], "undo": answer["undo"], "token": answer["token"],
+        "holders": answer["holders"],
+    }  # fmt: skip
+
+
+def _taken(session: Session, call: Call, fields: dict[str, object], path: str) -> tuple[RestoreTaken, str]:
+    """Keep what is there and take the path; again, if its holder wrote to it at that moment."""
+    kept = objects.objects_of(session.place.common, session.place.local)
+    for _ in range(ATTEMPTS):
+        before = contents.signature(path)
+        now = objects.keep_file(kept, path)
+        if not now and os.path.lexists(path):
+            raise Unavailable(f"{path} cannot be kept before it is overwritten, so it is left alone", path=path)
+        answer = session.run(restores.RESTORE, call, {**fields, "now": now})
+        if contents.signature(path) == before:
+            return answer, now
+        if answer["claim"]:
+            session.run(GIVE_BACK, call, {"release": [answer["claim"]]})
+    raise Conflict(f"{path} is being written to at this moment; try again", path=path)
 
 
 def _write(path: str, content: bytes, *, is_link: bool) -> None:
@@ -144,13 +175,13 @@ def _write(path: str, content: bytes, *, is_link: bool) -> None:
 RESTORE = Operation(
     "restore",
     _restore,
-    "Restore a file that was overwritten while another agent held it; without a path, list what is kept.",
+    "Restore a file that was overwritten while another agent held it; without a file, list what is kept.",
     fields=(
-        Field("what", "text", "the path, or the id from the list", positional=True, default="", metavar="PATH|ID"),
+        Field("what", "text", "the file, or the id from the list", positional=True, default="", metavar="FILE|ID"),
         Field("list", "flag", "only list the contents that are kept, the newest first", default=False),
         *PAGED,
     ),
-    errors=(Held, Invalid, NotFound),
+    errors=(Conflict, Held, Invalid, NotFound),
     rank="agent",
     answer="RestoreAnswer",
     group="guards",

@@ -4,16 +4,16 @@ scope.py finds what is meant, plan.py what is to be done, apply.py does it, oper
 the rules. It needs the caller's machine: its files and its repository. So no server offers it.
 
 - success: the answer has each file with its difference, and the undo's id, which undoes it.
-- refusal: others built on it (`conflict`, with the files), another agent holds a file (`held`), the caller may not
-  (`forbidden`), nothing of it is left (`not_found`), another undo runs here (`busy`). Nothing is changed then.
+- refusal: others built on it (`conflict`, with the files), another agent holds a file and the caller is no person
+  (`held`), the caller may not (`forbidden`), nothing of it is left (`not_found`), another undo runs here (`busy`).
+  Nothing is changed then.
 - crash: the next call finishes what was begun, and says so (`continued`).
 """
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound, named, quoted
+from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound, asking, named
 from dibs.machine import clock, durations, relative_times
-from dibs.operations.claims import resources
 from dibs.operations.core.declare import Field
 from dibs.undo import apply, differences
 from dibs.undo import plan as undo_plan
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dibs.audit.answers import UndoAnswer, UndoneView
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.person_acts import AtWorkAnswer
     from dibs.undo.apply import Journal
     from dibs.undo.plan import FilePlan, Plan, Planner
 
@@ -75,14 +76,15 @@ class Undo:
             scope, others = undo_scope.find(session, call, what, start)
             planner = undo_plan.Planner(session, scope, undo_plan.resources_of(session, paths), merge=theirs)
             plan = planner.made()
-            plan.left += self._held(worker, plan)
+            at_work = self._at_work(worker, plan)
             plan.left += [f"Undo {made['undo']} was interrupted and is not finished: {why}" for made, why in waiting]
             shown = _shown(session, call, planner, plan, others)
-            shown["continued"] = continued
+            shown["continued"], shown["holders"] = continued, at_work["holders"]
+            asked: UndoAnswer = {**shown, "notes": [*plan.left, *_who_is_at_work(at_work)]}
             if not plan.files:
                 raise NotFound(_nothing(plan, shown), what=what)
             if dry_run:
-                return shown
+                return asked
             for made, why in waiting:
                 if common := sorted({one.path for one in plan.files}.intersection(made["paths"])):
                     raise Conflict(f"undo {made['undo']} of {common[0]} was interrupted: {why}", path=common[0])
@@ -90,29 +92,20 @@ class Undo:
                 raise _built_on(plan.blocked, shown)
             if all(one.problem for one in plan.files):
                 raise NotFound(f"nothing of {scope.title()} can be undone: {plan.files[0].problem}", what=scope.id)
-            if self.agreed is not None and not self.agreed(shown):
-                return shown
+            if self.agreed is not None and not self.agreed(asked):
+                return asked
             return {**shown, **worker.begin(plan), "done": True}
         finally:
             lock.close()
 
-    def _held(self, worker: apply.Worker, plan: Plan) -> list[str]:
-        """The files that other agents hold now: while they do, the undo is refused, and its plan says so."""
-        from dibs.operations.guards.audits import OTHERS
+    def _at_work(self, worker: apply.Worker, plan: Plan) -> AtWorkAnswer:
+        """The agents that hold files of the plan now, and what each of them loses."""
+        from dibs.operations.guards.person_acts import AT_WORK
 
         wanted = worker.resources([one.path for one in plan.files if not one.problem])
-        claims = self.session.run(OTHERS, self.call, {"tree": worker.tree.top})["claims"]
-        found = []
-        for claim in claims:
-            met = resources.any_overlap(claim["resources"], wanted)
-            if met is not None:
-                text = resources.show(met)
-                name = quoted(text)
-                found.append(
-                    f"{named(claim)} holds {text}: as long as it does, this is refused. Ask for it (`dibs ask {name} "
-                    f"TEXT`), or a person takes it away (`dibs release {name} --force --why TEXT`)."
-                )
-        return found
+        fields = {"resources": wanted, "tree": worker.tree.top, "of": plan.scope.agents}
+        answer: AtWorkAnswer = self.session.run(AT_WORK, self.call, fields)
+        return answer
 
     def _continued(self, worker: apply.Worker) -> tuple[list[UndoneView], list[tuple[Journal, str]]]:
         """What killed runs began, done to its end; and what this caller may not finish, or not now, with the reason."""
@@ -127,6 +120,25 @@ class Undo:
             if self.told is not None:
                 self.told(continued[-1])
         return continued, waiting
+
+
+def _who_is_at_work(found: AtWorkAnswer) -> list[str]:
+    """Who holds files of the plan, and what comes of it: a person acts for it, another caller is refused."""
+    lines = []
+    for one in found["holders"]:
+        who, files = named(one), ", ".join(one["files"][:SHOWN])
+        it = "it" if len(one["files"]) == 1 else "them"
+        more = f" and {len(one['files']) - SHOWN} more" if len(one["files"]) > SHOWN else ""
+        if not found["decides"]:
+            ask = f"Ask for it (`{asking(one['files'][0])}`), or let a person undo it."
+            lines.append(f"{who} holds {files}{more}: as long as it does, this is refused. {ask}")
+        elif one["loses"]:
+            rest = [held for held in one["holds"] if held not in one["files"]]
+            also = f" (and {', '.join(rest[:SHOWN])})" if rest else ""
+            lines.append(f"{who} is still at work on {files}{more}: it loses {it}{also}, and is notified why.")
+        else:
+            lines.append(f"{who} is at work on {files}{more}: it keeps {it}, and is told to read {it} again.")
+    return lines
 
 
 def _since(since: str | float) -> int:
@@ -176,7 +188,10 @@ def _shown(session: Session, call: Call, planner: Planner, plan: Plan, others: l
     agents = {agent for found in built.values() for agent, _ in found} | set(plan.scope.agents)
     names = session.run(NAMES, call, {"agents": sorted(agents)})["names"]
     return {
-        "what": {"kind": plan.scope.kind, "id": plan.scope.id, "agents": plan.scope.agents},
+        "what": {
+            "kind": plan.scope.kind, "id": plan.scope.id, "agents": plan.scope.agents,
+            "agents_name": [names.get(agent, agent) for agent in plan.scope.agents],
+        },
         "others": others,
         "commits": plan.commits,
         "notes": plan.left,
@@ -192,6 +207,7 @@ def _shown(session: Session, call: Call, planner: Planner, plan: Plan, others: l
             }
             for one in plan.files
         ],
+        "holders": [],
         "continued": [],
         "done": False,
     }  # fmt: skip
@@ -201,7 +217,7 @@ def _action(one: FilePlan) -> str:
     if one.problem:
         return "none"
     if one.to == one.now:
-        return "unstage" if one.head == one.head_to else "commit"
+        return "commit" if one.head != one.head_to else "unstage" if one.staged is not None else "none"
     if one.to[0] == "-":
         return "remove"
     if one.now[0] == "-":
@@ -213,4 +229,5 @@ def _diff(planner: Planner, one: FilePlan) -> str:
     """The difference that undoing makes."""
     if one.problem or one.to == one.now:
         return ""
-    return differences.shortened(differences.lines(one.now, one.to, planner.content, ("now", "then"), context=2))
+    names = ("now", "after the undo")
+    return differences.shortened(differences.lines(one.now, one.to, planner.content, names, context=2))

@@ -55,6 +55,7 @@ CODES = {
     "left": "the resources left after a release are not the held ones without the released ones",
     "early": "a claim expired before its deadline",
     "stranger": "a claim was renewed, moved or released by or to an agent unrelated to its holder",
+    "handover": "a hand-over was made twice, or names a claim that its receiver did not hold",
     "two_holders": "two unrelated agents held claims that exclude each other (promise 1)",
     "token": "a token is not its commit's number or does not rise (promise 2)",
     "two_effects": "one request id had an effect in two commits (promise 6)",
@@ -245,6 +246,26 @@ def verify_store(
         if report.ok or [event.seq for event in store.events(0, 1)] == first:
             break
     return report
+
+
+def verify_recent(store: Store, most: int, progress: Callable[[int, int], None] | None = None) -> Report:
+    """Check the end of the log of a store in use: from the oldest seal that leaves at most so many events.
+
+    Without such a seal: from the newest one; without any, the whole log in the store.
+    """
+    head = store.head()
+    seals = [seal for seal in store.seals() if seal.seq < head.seq]
+    near = [seal.seq for seal in seals if head.seq - seal.seq <= most]
+    start = min(near) if near else max((seal.seq for seal in seals), default=0)
+    if head.seq <= most or not start:
+        return verify_store(store, None, progress)
+    seals = [seal for seal in seals if seal.seq >= start]
+
+    def told(done: int, _: int) -> None:
+        if progress is not None:
+            progress(done, head.seq - start)
+
+    return verify(head, _pages(store, head, start), seals, None, told, whole=False)
 
 
 def _all(

@@ -90,7 +90,7 @@ class Replay:
         self._killed: set[str] = set()
         self._undoing: set[str] = set()
         self._undone: set[str] = set()
-        self._raised = Ids()
+        self._raised, self._handed = Ids(), Ids()
         self._alerts: dict[str, tuple[str, str]] = {}  # open ones → their kind and subject
         self._causes: dict[tuple[str, str], str] = {}
         self._requests: OrderedDict[int, tuple[int, int]] = OrderedDict()  # hash of a request → commit, now
@@ -105,6 +105,7 @@ class Replay:
             "claim.moved": self._on_moved,
             "claim.released": self._on_released,
             "claim.ended": self._on_ended,
+            "handover.made": self._on_handed,
             "wait.queued": self._on_queued,
             "wait.ended": self._on_wait_ended,
             "agent.registered": self._credentials.on_registered,
@@ -261,6 +262,18 @@ class Replay:
             message = f"claim {say(claim.id)} was {why} at {event.now}, before its deadline {claim.until}"
             self._report.add(event.seq, "early", message)
         self._end(claim)
+
+    def _on_handed(self, event: OpenedEvent) -> None:
+        """An agent's work passed to one other agent, which holds its claims."""
+        identifier, to, claims = text(event.data, "handover"), text(event.data, "to"), event.data.get("claims")
+        self._check_request(event)
+        if not self._handed.add(identifier):
+            self._report.add(event.seq, "handover", f"hand-over {say(identifier)} was made before")
+        must(isinstance(claims, list), "`claims` is not a list")
+        for claim in claims if isinstance(claims, list) else ():
+            live = self.live.get(str(claim))
+            if not self.lost and (live is None or live.agent != to):
+                self._report.add(event.seq, "handover", f"claim {say(str(claim))} was not {say(to)}'s")
 
     def _find(self, event: OpenedEvent) -> Claim | None:
         """The live claim that an event names."""

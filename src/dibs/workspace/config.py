@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from dibs.workspace.config_server import ServerSettings
 
 NAME = "config.toml"
-VERSION = f"8 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
+VERSION = f"9 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
 DURATIONS: Final = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
@@ -70,7 +70,8 @@ id = "{id}"            # names this workspace on a shared store
 [claims]
 # ttl = "30m"                    # how long a claim lasts without renewal
 # max_ttl = "8h"                 # the longest --ttl
-# max_life = "8h"                # how long a claim can be renewed
+# max_life = "8h"                # how long a claim can be renewed; an idle agent whose process runs keeps its
+#                                # unfinished files that long
 # expected = "15m"               # what a hold is taken to last; waiting twice that raises an alert
 # ordering = "off"               # "enforce": claims must be taken in the order of their names
 
@@ -128,6 +129,9 @@ id = "{id}"            # names this workspace on a shared store
 
 # [agents]
 # keep = "7d"                    # `dibs sweep` forgets an agent that is gone and was not seen for this long
+# prompts = true                 # the first words (60 letters) of its last prompt tell people, and the agents that it
+#                                # blocks, what an agent is doing; false: no word of a prompt is stored
+# stalled = "10m"                # no hook and no CPU time for this long, in the middle of a turn: it is stalled
 
 # [runs]
 # keep = "7d"                    # an ended run and its tasks are dropped after this

@@ -37,7 +37,8 @@ def read(text: Table, path: str) -> WorkSettings:
 
 TEXTS = ("command", "webhook", "secret_file", "branch", "check", "remote")
 CHOICES = {"strategy": STRATEGIES, "min_severity": ("info", "warning", "error"),
-           "method": ("merge", "rebase", "squash"), "green": ("each", "every", "last"), "sign": ("git", "never")}  # fmt: skip
+           "method": ("merge", "rebase", "squash"), "green": ("each", "every", "last"),
+           "sign": ("git", "never")}  # fmt: skip
 MAX_BRANCHES = 200  # of `radar.branches`: each is merged with each other one
 MAX_TEXT = 2_000  # letters
 LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")

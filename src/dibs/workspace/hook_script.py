@@ -172,7 +172,8 @@ deny() { # in the client's own dialect: not every model reads stderr
 # A branch without this file has no launcher to say so, and then every call is refused: so a copy is kept, as dibs does.
 keep_copy() {
     common=$(cd "$tree" && cd "$(git rev-parse --git-common-dir)" && pwd) && [ "$home/hook" != "$common/dibs/hook" ] &&
-        mkdir -p "$common/dibs" && cp "$home/hook" "$common/dibs/hook.$$" && mv "$common/dibs/hook.$$" "$common/dibs/hook"
+        mkdir -p "$common/dibs" && cp "$home/hook" "$common/dibs/hook.$$" &&
+        mv "$common/dibs/hook.$$" "$common/dibs/hook"
 }
 
 if [ $found = none ]; then

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from tests.scratch import DIBS
+from tests.scratch import DIBS, Shell
 from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
     from tests.interfaces.repository import Repository
-    from tests.scratch import Shell
 
 ADA = "d775fd74-bb09-45c2-8395-dc2308a6ed45"
+CY = "5d0e2c11-3c0b-4d5e-9f10-1234567890ab"
 BOB = "895f6e8c-57a4-47e9-8064-e40b8b35865b"
 
 
@@ -68,6 +69,43 @@ def test_every_answer_that_names_an_agent_has_its_name_and_people_read_only_that
             assert BOB not in told
     told = shell.run("state", "set", "k", "2", "--as", BOB).stderr
     assert "written by agent-" in told
+
+
+READ = (
+    "", "status", "agents", "log", "alerts", "check", "map", "stats", "inbox", "restore", "radar", "landings",
+    "top --once", "explain a.py", "explain b.py", "log a.py",
+)  # fmt: skip
+
+
+def test_no_text_for_people_has_a_session_s_id_and_what_it_names_is_accepted_as_typed(repo: Repository) -> None:
+    ada, bob = repo.agent(ADA), repo.agent(BOB, client=repo.client())
+    name, other = ada.boot() and ada.dibs("whoami")["name"], bob.boot() and bob.dibs("whoami")["name"]
+    ada.edit("a.py", "ada's\n")
+    bob.edit("b.py", "bob's\n")
+    assert bob.may_edit("a.py").refusal
+    repo.write("gen.py", "open('a' + '.py', 'w').write('mess')\n")
+    bob.bash("python3 gen.py")  # a violation
+    ada.dibs("send", other, "hello")
+    tree = repo.worktree("side")
+    side = repo.agent(CY, client=repo.client(), cwd=tree)
+    side.boot()
+    side.edit("b.py", "cy's\n")
+    side.client.kill()  # an agent that exits without a word
+    shell = Shell(repo.folder)
+    shell.run("sweep")
+    told = {line: shell.run(*line.split()) for line in READ}
+    for word in (name, other):
+        for line in (f"explain {word}", f"log --agent {word}", f"undo {word} --dry-run", f"stats --agent {word}"):
+            told[line] = shell.run(*line.split())
+    for line, done in told.items():
+        for session in (ADA, BOB, CY):
+            assert session[:8] not in done.stdout + done.stderr, (line, done.stdout, done.stderr)
+    assert f"agent {name}, 1 file changed by {name}" in told[f"undo {name} --dry-run"].stdout
+    for line in told["alerts"].stdout.splitlines():
+        for command in line.split("`")[1::2]:
+            done = shell.run(*shlex.split(command)[1:])
+            assert done.returncode in {0, 1}, (command, done.stderr)
+            assert "is known here" not in done.stderr, command
 
 
 def test_an_agents_shell_speaks_for_itself_alone(repo: Repository) -> None:

@@ -92,7 +92,7 @@ def test_only_some_paths_and_what_a_held_file_says(work: Shell) -> None:
     assert Path(work.folder, "a.txt").read_text() == "ONE\n"
     assert not Path(work.folder, "c.txt").exists()
     work.json("claim", "a.txt", "--as", "bob", exit=0)
-    refused = work.run("undo", claim, "--yes")
+    refused = work.run("undo", claim, "--yes", "--as", "cid")
     assert refused.returncode == 1
     assert "bob holds a.txt" in refused.stderr
     assert work.run("undo", "nobody-here").returncode == 1

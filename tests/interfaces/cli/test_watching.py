@@ -53,12 +53,14 @@ def test_a_watched_check_follows_the_record_and_the_config_and_always_shows_the_
     screen = Screen(shell.folder, "check", "--watch", rows=12)
     first = bare(screen.until("Ctrl-C ends this."))
     assert "checks passed or do not apply" in first
-    assert "Result: 4 issues" in first
-    assert "Severity: MEDIUM" in first
+    assert "Result: 1 issue — tell the agents the rules" in first
+    assert "Severity: LOW" in first
     config = shell.folder / ".dibs" / "config.toml"
-    config.write_text(f'{config.read_text()}\n[alerts]\ncommand = "true"\n')
-    shell.json("check", "--settle", "alerting:nobody-looks", "--why", "a trial", exit=0)
+    config.write_text(f'{config.read_text()}\n[files]\nstate = "STATE.md"\n')
     screen.until("Result: 2 issues")
+    for agent in ("ann", "bob"):
+        shell.json("boot", "--as", agent, exit=0)
+    screen.until("Result: 1 issue — write the memory files")
     screen.press(CTRL_C)
     code, text = screen.end()
     assert code == 130

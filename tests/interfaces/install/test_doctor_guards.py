@@ -42,7 +42,7 @@ def doctor(shell: Shell, **more: Any) -> Checks:
     """Its checks by name."""
     found: Checks = {}
     for check in shell.json("doctor", **more)["checks"]:
-        assert set(check) == {"check", "ok", "message", "severity"}
+        assert {"check", "ok", "message", "severity"} <= set(check) <= {"check", "ok", "message", "severity", "command"}
         found.setdefault(check["check"], []).append(check)
     return found
 
@@ -89,7 +89,9 @@ def test_doctor_run_by_an_agent_does_not_take_its_identity(repository: Shell, tm
     """The probe must not be registered for the client's process, which stands above doctor too."""
     client = tmp_path / "claude"  # a shell that looks like a client from below
     shutil.copy(os.path.realpath("/bin/sh"), client)
-    script = f"'{DIBS}' boot --as real --pid $$ --json >/dev/null && '{DIBS}' doctor >&2; '{DIBS}' claim x.py --json"
+    script = (
+        f"'{DIBS}' boot --as real --pid $$ --json >/dev/null && '{DIBS}' doctor --all >&2; '{DIBS}' claim x.py --json"
+    )
     done = subprocess.run(
         [str(client), "-c", script], cwd=repository.folder, env=repository.environment, capture_output=True, text=True,
         check=False,
@@ -104,7 +106,7 @@ def test_a_guard_that_does_not_refuse_is_called_open(repository: Shell, tmp_path
     (tmp_path / "stand-in" / "code").write_text(str(code))
     if code == 1:  # with `exit 2` at the end of the settings' command no failure is open; so somebody changed that
         path = repository.folder / ".claude" / "settings.json"
-        path.write_bytes(path.read_bytes().replace(b"; exit 2", b"; exit 1"))
+        path.write_bytes(path.read_bytes().replace(b"|| exit 2", b"|| exit 1"))
     checks = doctor(repository, exit=1)
     assert said in checks["claude guard"][0]["message"]
     assert checks["claude guard"][0]["severity"] == "error"
@@ -209,17 +211,20 @@ def test_following_doctors_order_commits_everything_that_init_wrote(tmp_path: Pa
     git("add", "-A", cwd=folder)
     git("-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "before", cwd=folder)
     git("worktree", "add", "-q", str(tmp_path / "side"), "-b", "side", cwd=folder)
+    branch = git("branch", "--show-current", cwd=folder).stdout.strip()
     shell = shell_in(folder)
     shell.json("init", "--clients", "claude,codex", exit=0)
     found = shell.json("doctor")
     (guard,) = [one["message"] for one in found["checks"] if one["check"] == "claude guard" and not one["ok"]]
     assert f"{tmp_path}/side/.claude/settings.json has no hooks of dibs" in guard
     (order,) = [one for one in found["todo"] if "git add" in one]
-    for name in (".claude/settings.json", "AGENTS.md", ".dibs/dibs", ".dibs/rules.md", ".codex/rules/dibs.rules"):
+    for name in (".claude/settings.json", "AGENTS.md", ".dibs", ".codex/rules/dibs.rules"):
         assert f" {name} " in order
     command = order.partition("`git add")[2].rpartition("`")[0]
+    (section,) = [one for one in found["sections"] if one["section"] == "guards"]
+    assert section["findings"][0]["command"] == f"git add{command} && git -C {tmp_path}/side merge {branch}"
     subprocess.run(
-        ["sh", "-c", f"git add{command}"], cwd=folder, check=True,
+        ["sh", "-c", section["findings"][0]["command"]], cwd=folder, check=True,
         env={**shell.environment, "GIT_AUTHOR_NAME": "x", "GIT_AUTHOR_EMAIL": "x@x", "GIT_COMMITTER_NAME": "x",
              "GIT_COMMITTER_EMAIL": "x@x"},
     )  # fmt: skip
@@ -228,8 +233,30 @@ def test_following_doctors_order_commits_everything_that_init_wrote(tmp_path: Pa
     with (folder / "AGENTS.md").open("a") as page:
         page.write("More of ours.\n")
     assert [one["ok"] for one in shell.json("doctor")["checks"] if one["check"] == "committed"] == [True]
-    git("-C", str(tmp_path / "side"), "merge", "-q", git("rev-parse", "HEAD", cwd=folder).stdout.strip(), cwd=folder)
     assert not [one for one in shell.json("doctor")["checks"] if one["check"] == "claude guard" and not one["ok"]]
+
+
+def test_a_set_up_that_is_half_committed_is_not_committed_and_what_else_is_staged_stays_out(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    folder.mkdir()
+    git("init", "-q", cwd=folder)
+    write(folder / "mine.py", "x\n")
+    shell = shell_in(folder)
+    shell.json("init", "--no-mcp", "--clients", "claude", exit=0)
+    git("add", ".dibs/hook", ".dibs/config.toml", cwd=folder)
+    git("-c", "core.hooksPath=/dev/null", "commit", "-qm", "half", cwd=folder)
+    git("add", "mine.py", cwd=folder)
+    (folder / "sub").mkdir()
+    found = shell.json("doctor", exit=0, cwd=folder / "sub")["checks"]
+    (check,) = [one for one in found if one["check"] == "committed"]
+    assert not check["ok"]
+    assert ".dibs/hook" not in check["message"], "that one is"
+    assert check["command"].startswith(f"cd {folder} && git add .dibs .claude/settings.json ")
+    done = subprocess.run(["sh", "-c", check["command"]], cwd=folder / "sub", env=shell.environment, check=False)
+    assert done.returncode == 0
+    assert git("status", "--porcelain", cwd=folder).stdout == "A  mine.py\n"
+    (check,) = [one for one in shell.json("doctor", exit=0)["checks"] if one["check"] == "committed"]
+    assert check["ok"]
 
 
 def test_hooks_that_are_switched_off_are_an_error(repository: Shell) -> None:
@@ -279,19 +306,19 @@ def test_a_hook_of_git_that_another_tool_wrote_over_is_noticed(repository: Shell
 
 
 def test_people_see_errors_warnings_and_advice_apart(repository: Shell) -> None:
-    shown = repository.run("doctor").stdout
-    assert "\nok    claude guard: " in shown
-    assert "\nWARN  codex trust: " in shown
-    assert "\nnote  bare: " in shown
-    assert "\nall is well for opencode. Left to do:\n  1. start `claude` " in shown, (
-        "the others do not run the hooks yet"
-    )
+    every, shown = repository.run("doctor", "--all").stdout, repository.run("doctor").stdout
+    assert "\n  ok    claude guard: " in every
+    assert "claude guard" not in shown, "what is well is not listed"
+    assert "\n  WARN  codex trust: " in shown
+    assert "\n        → type /hooks in Codex" in shown
+    assert "\n  -     bare: " in every, "what cannot be seen from here is nobody's task"
+    assert "bare" not in shown
+    assert "\nall is well: opencode guarded; 5 warnings\n" in shown, "the others do not run the hooks yet"
     repository.json("init", "--uninstall", "--yes", exit=0)
     repository.json("init", "--clients", ",".join(ASKING), exit=0)
     shown = repository.run("doctor").stdout
     assert "all is well" not in shown, "no client would run the hooks yet"
-    ending = f"{', '.join(ASKING)}: the guards are proven; these clients do not run the hooks yet. Left to do:"
-    assert f"\n{ending}\n  1. start `claude` " in shown
+    assert f"\n{', '.join(ASKING)}: the guards are proven; these clients do not run the hooks yet; " in shown
 
 
 def trust_claude(shell: Shell) -> None:
@@ -305,8 +332,8 @@ def test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks(repos
     assert answer["guarded"] == ["claude", "opencode"]
     assert [order.split()[0] for order in answer["todo"]] == ["type", "start", "start", "commit"]
     shown = repository.run("doctor").stdout
-    assert "\nall is well for claude, opencode. Left to do:\n  1. type /hooks in Codex" in shown
-    assert shown.rstrip().split("\n")[-1].startswith("  4. commit what `dibs init` wrote: `git add .dibs/hook ")
+    assert "\nall is well: claude, opencode guarded; 4 warnings\n" in shown
+    assert "\n        → git add .dibs " in shown
 
 
 def test_when_nothing_is_left_to_do_that_is_the_last_word(tmp_path: Path) -> None:
@@ -317,13 +344,14 @@ def test_when_nothing_is_left_to_do_that_is_the_last_word(tmp_path: Path) -> Non
     shell.json("init", "--no-mcp", "--clients", "claude", exit=0)
     commit(shell)
     trust_claude(shell)
-    assert shell.run("doctor").stdout.endswith("\nall is well: claude guarded\n")
+    assert "\nall is well: claude guarded\n" in shell.run("doctor").stdout
     (folder / ".dibs" / "local" / "dibs.db").unlink()
     shown = shell.run("doctor").stdout
     assert "all is well" not in shown
-    assert shown.endswith("Left to do:\n  1. put the database back if you can; else run `dibs doctor --recover`\n"), (
-        shown
-    )
+    assert shown.startswith("set-up\n  FAIL  database: "), "the worst first"
+    assert "\n        → dibs doctor --recover\n" in shown
+    assert "\n-     log: not looked at: the store cannot be read\n" in shown
+    assert "\n1 thing to fix" in shown
 
 
 def test_settings_of_an_older_dibs_are_a_warning_whatever_their_timeout_was(repository: Shell) -> None:

@@ -229,6 +229,23 @@ def test_with_the_pre_commit_framework_both_run_whoever_came_first(repository: R
     assert (repository.hooks / "pre-commit").read_text() == framework(repository)
 
 
+def test_the_guard_survives_a_framework_that_is_installed_again(repository: Repository) -> None:
+    """It knows its own file by its text, and writes it anew; the hook next to it stays, and it calls it."""
+    write(repository.hooks / "pre-commit", framework(repository), 0o755)
+    before = everything(repository.folder)
+    stand_in = repository.install()
+    write(repository.hooks / "pre-commit", framework(repository), 0o755)
+    assert repository.commit().returncode == 0
+    assert names(stand_in.calls())[0] == "pre-commit"
+    stand_in.refuse()
+    assert repository.commit().returncode != 0
+    assert repository.shell.json("init", "--clients", "none", exit=0)["changes"] == [".dibs/local/run"]
+    repository.shell.json("init", "--uninstall", exit=0)
+    assert everything(repository.hooks) == {
+        name.removeprefix(".git/hooks/"): what for name, what in before.items() if name.startswith(".git/hooks/")
+    }
+
+
 def test_ours_moved_aside_by_the_framework_still_runs_and_is_found_again(repository: Repository) -> None:
     stand_in = repository.install()
     (repository.hooks / "pre-commit").rename(repository.hooks / "pre-commit.legacy")

@@ -17,7 +17,7 @@ from dibs.errors import Invalid
 from dibs.interfaces import agents
 from dibs.interfaces.agents.claude.install import ALLOWED
 from dibs.interfaces.install import detection, jsonc, pointers, rules, settings
-from dibs.workspace import launcher
+from dibs.workspace import launcher, rules_file
 from dibs.workspace.known_clients import NAMES
 from tests.interfaces.installation import GEMINI, SETTINGS, everything, git, rich, shell_in, write
 from tests.scratch import DIBS, Shell
@@ -58,9 +58,9 @@ def test_a_new_repository_and_a_folder_without_git_come_back_too(plain: Shell, t
         assert everything(shell.folder) == before
 
 
-def test_a_dry_run_shows_a_diff_of_every_file_and_changes_nothing(repository: Shell) -> None:
+def test_a_diff_of_every_file_and_a_table_of_all_are_shown_and_nothing_is_changed(repository: Shell) -> None:
     before = everything(repository.folder)
-    shown = repository.run("init", *ALL, "--dry-run").stdout
+    shown = repository.run("init", *ALL, "--diff").stdout
     for name in (
         ".claude/settings.json",
         ".dibs/hook",
@@ -70,12 +70,18 @@ def test_a_dry_run_shows_a_diff_of_every_file_and_changes_nothing(repository: Sh
     ):
         assert f"+++ b/{name}" in shown
     assert '-\t\t"Stop": [],' in shown
+    table = repository.run("init", *ALL, "--dry-run").stdout
+    assert re.search(r"^change +\.claude/settings\.json +hooks for Claude Code$", table, re.MULTILINE)
+    assert re.search(r"^create +\.dibs/hook +what all hooks run$", table, re.MULTILINE)
     planned = repository.json("init", *ALL, "--dry-run", exit=0)["changes"]
     assert everything(repository.folder) == before
     assert repository.json("init", *ALL, exit=0)["changes"] == planned
     between = everything(repository.folder)
-    shown = repository.run("init", "--uninstall", "--dry-run").stdout
+    shown = repository.run("init", "--uninstall", "--diff").stdout
     assert "--- a/.claude/settings.json" in shown
+    table = repository.run("init", "--uninstall", "--dry-run").stdout
+    assert re.search(r"^restore +\.claude/settings\.json ", table, re.MULTILINE)
+    assert re.search(r"^remove +\.dibs/ ", table, re.MULTILINE)
     assert everything(repository.folder) == between
 
 
@@ -159,10 +165,9 @@ def test_each_client_gets_the_events_it_has(plain: Shell) -> None:
     assert {"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"} <= set(read["codex"])
     assert {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"} <= set(read["gemini"])
     assert read["gemini"]["BeforeTool"][0]["hooks"][0]["timeout"] == 20_000, "milliseconds there"
-    assert " copilot preToolUse; " in read["copilot"]["preToolUse"][0]["bash"]
-    assert read["copilot"]["preToolUse"][0]["bash"].endswith("exit 2' || exit 2")
+    assert read["copilot"]["preToolUse"][0]["bash"].endswith(" sh copilot preToolUse || exit 2")
     (guard,) = read["cursor"]["preToolUse"]
-    assert (guard["failClosed"], guard["command"].endswith("exit 2' || exit 2")) == (True, True)
+    assert (guard["failClosed"], guard["command"].endswith(" sh cursor || exit 2")) == (True, True)
     for name in (".github/hooks/dibs.json", ".cursor/hooks.json"):
         assert json.loads((plain.folder / name).read_text())["version"] == 1
     for client in ("claude", "codex", "gemini"):
@@ -263,7 +268,14 @@ def test_the_rules_are_made_once_and_the_teams_from_then_on(plain: Shell) -> Non
     plain.json("init", "--clients", "none", exit=0)
     path = plain.folder / ".dibs" / "rules.md"
     assert path.read_text() == rules.TEXT
+    assert rules_file.told(rules.TEXT).count("**:") == 2, "about coordination; how to work is the team's"
+    plain.json("init", "--clients", "none", "--rules", "full", exit=0)
+    assert path.read_text() == rules.FULL, "nobody had changed them"
+    assert rules_file.told(rules.FULL).count("**:") == 7
+    assert plain.json("init", "--clients", "none", exit=0)["changes"] == []
     path.write_text("Our own.\n")
+    refused = plain.json("init", "--clients", "none", "--rules", "full", exit=0)
+    assert any("left as it is" in note for note in refused["notes"])
     assert plain.json("init", "--clients", "none", exit=0)["changes"] == []
     assert path.read_text() == "Our own.\n"
 
@@ -399,8 +411,9 @@ def test_clients_go_by_the_names_that_people_use(said: str, meant: list[str]) ->
 
 def test_a_client_that_is_not_known_is_a_wrong_word() -> None:
     for wrong in ("cluade", "claude,emacs", "", "all,none"):
-        with pytest.raises(Invalid):
+        with pytest.raises(Invalid) as refused:
             detection.named(wrong)
+        assert ("did you mean claude?" in refused.value.message) is (wrong == "cluade")
 
 
 # --- an interpreter that may soon be gone

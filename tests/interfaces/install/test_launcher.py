@@ -357,9 +357,7 @@ def test_a_launcher_that_is_broken_is_a_refusal_in_every_shell(tmp_path: Path, s
 
 
 @pytest.mark.parametrize("client", NAMES)
-def test_a_teammate_without_dibs_is_not_in_the_way_on_a_branch_without_it_either(
-    swept: Swept, client: str
-) -> None:
+def test_a_teammate_without_dibs_is_not_in_the_way_on_a_branch_without_it_either(swept: Swept, client: str) -> None:
     """The launcher of the session's start leaves a copy, as dibs would."""
     shutil.rmtree(swept.main / ".git" / "dibs")
     (swept.main / ".dibs").mkdir()

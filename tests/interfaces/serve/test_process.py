@@ -251,7 +251,7 @@ def test_without_its_packages_it_says_what_to_install(folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "FOLDER[server]" in json.loads(done.stdout)["error"]["message"]
+    assert "FOLDER[all]" in json.loads(done.stdout)["error"]["message"]
 
 
 def test_a_wrong_setting_is_said_with_its_name() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import dibs
-from dibs.interfaces.top import actions
+from dibs.interfaces.top import actions, panes
+from dibs.interfaces.top.model import Model
 from tests.interfaces.overwritten_file import BEFORE, overwritten
 from tests.interfaces.top.looking import Look, opened
 
@@ -225,7 +226,7 @@ def test_stories_lead_from_one_thing_to_the_next_and_back(held: Look, ada: Any) 
     held.press("enter")
     shown = held.shown()
     assert "─ agent ada" in shown
-    assert "claim.granted" in shown
+    assert "ada claimed src/a.py" in shown
     held.open("file:src/a.py")
     assert "new route" in held.shown()
     held.open("task:t1")
@@ -233,7 +234,9 @@ def test_stories_lead_from_one_thing_to_the_next_and_back(held: Look, ada: Any) 
     held.press("escape", "escape")
     assert "─ agent ada" in held.shown()
     held.press("escape", "5", "enter")
-    assert "─ event" in held.shown()
+    shown = held.shown()
+    assert "─ event" in shown
+    assert shown.index("began task t1") < shown.index("Kind  ") < shown.index("Fields")
 
 
 def test_a_filter_is_kept_by_enter_and_cleared_by_escape(held: Look, ada: Any) -> None:
@@ -263,7 +266,7 @@ def test_the_whole_log_is_searched_by_pages(look: Look, ada: Any) -> None:
     look.type("needle")
     assert "nothing matches" in look.shown()
     look.press("enter")
-    assert "event.emitted" in look.shown()
+    assert "ada emitted needle." in look.shown()
     assert "1 earlier event in the log" in look.shown()
     look.press("escape", "G", "G")
     assert len(look.state.events) > 20  # what is before is read at the end of the list
@@ -343,7 +346,7 @@ def test_the_story_of_an_alert_has_its_evidence_and_remedy_and_what_is_done_ther
     assert "error, open" in shown
     assert f"To do       {second['remedy']}" in shown
     for number in second["evidence"]:
-        assert f"event {number}" in shown
+        assert f" {number} " in shown.partition("Story: ")[2]
     look.press("a")
     look.again()
     states = {alert["id"]: alert["state"] for alert in look.state.alerts}
@@ -352,3 +355,45 @@ def test_the_story_of_an_alert_has_its_evidence_and_remedy_and_what_is_done_ther
     ada.task_move(second["subject"], "planned")
     look.again()
     assert "cleared: its cause is gone" in look.shown(80, 40)
+
+
+# --- an agent's work
+
+
+def test_the_work_of_an_agent_is_shown_handed_over_and_undone_by_a_key_each(held: Look, ada: Any) -> None:
+    with opened(held.folder, "ben") as ben:
+        ben.claim("src/z.py")
+        held.again()
+        held.open("agent:ada")
+        held.press("d")
+        assert "Uncommitted work of ada: 0 files" in held.shown()
+        held.press("escape", "H")
+        shown = held.shown()
+        assert "Hand over the work of ada?" in shown
+        assert "1 claim: src/a.py, under new tokens" in shown
+        assert "ben" in shown
+        held.press("ctrl+u")
+        held.type("ben")
+        held.press("enter")
+        held.type("go on")
+        assert "$ dibs handover ada --to ben --note 'go on'" in held.shown()
+        held.press("enter", "enter")
+        (event,) = kinds(ada, "handover.made")
+        assert (event["subject"], event["data"]["to"], event["data"]["note"]) == ("ada", "ben", "go on")
+        assert "Handed the work of ada to ben" in held.shown()
+        held.press("u")
+        assert "nothing that agent ada changed is left" in held.shown()
+
+
+def test_a_dead_agent_is_not_killed_and_its_alert_offers_what_helps(held: Look, ada: Any) -> None:
+    acts = [{"act": act, "label": act, "command": "x"} for act in ("diff", "handover", "undo", "dismiss")]
+    alert: Any = {"kind": "dead", "agent": "ada", "subject": "ada", "actions": acts}
+    with held.state.mutex:
+        held.state.agents["ada"]["health"] = "dead"
+        held.state.version += 1
+    found = panes.remedies(Model(held.state), alert)
+    assert found == [("d diff", "diff:ada"), ("H hand over", "handover:ada"), ("u undo", "undo:ada")]
+    held.open("agent:ada")
+    held.press("x")
+    assert held.dialog is None
+    assert "ada is dead already: d shows its work" in held.shown()

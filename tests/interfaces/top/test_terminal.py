@@ -96,8 +96,8 @@ def test_without_textual_it_says_what_to_install_and_one_picture_is_shown_all_th
     program = (sys.executable, "-c", code)
     ended, text = Screen(shell.folder, "top", program=program).end()
     assert ended == 2
-    assert len(bare(text).splitlines()) == 1
-    assert "FOLDER[top]" in text
+    assert bare(text).count("dibs: ") == 1
+    assert "FOLDER[all]'` (a clone of dibs)" in text, "those that are there are kept"
     assert "dibs top --once" in text
     for words in (("--once",), ("--json",)):
         ended, text = Screen(shell.folder, "top", *words, program=program).end()

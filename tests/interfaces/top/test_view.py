@@ -166,6 +166,22 @@ def test_a_wide_terminal_has_all_panes(busy: Look) -> None:
     assert "[4 Tasks 2]" in busy.shown(160, 50)
 
 
+@pytest.mark.parametrize(("columns", "rows"), [(100, 30), (120, 40), (159, 35), (160, 50), (200, 60)])
+def test_from_a_hundred_columns_on_every_pane_is_there_with_its_titles_and_the_rows_it_needs(
+    busy: Look, columns: int, rows: int
+) -> None:
+    lines = busy.shown(columns, rows).split("\n")
+    text = "\n".join(lines)
+    for title in ("AGENT  ", "HOLDS, OR WAITS FOR", "TIME LEFT", "WANTS, HELD BY", " PRI ", "WHAT HAPPENED"):
+        assert title in text, title
+    first, second = [number for number, line in enumerate(lines) if "AGENT " in line or "PATH" in line][:2]
+    if columns < 160:
+        assert second - first == 1 + len(busy.app.view.model.agents) + 1
+    busy.press("z")
+    assert "WHAT HAPPENED" not in busy.shown(columns, rows)
+    busy.press("z")
+
+
 def test_an_empty_workspace_says_what_to_do(tmp_path: Path) -> None:
     dibs.init(str(tmp_path))
     look = Look(tmp_path)
@@ -192,10 +208,11 @@ def test_a_lost_connection_stops_the_clocks_and_says_how_old_all_is(busy: Look) 
 def test_many_alerts_leave_room_and_can_be_gone_through(look: Look, ada: Any) -> None:
     ada.claim("src/a.py")
     look.again()
+    kinds: Any = list(words.ALERTS)
     look.state.alerts = [
-        {"id": f"a{n}", "kind": "hold", "severity": "warning", "state": "open", "subject": "s", "agent": "ada",
-         "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"],
-         "raised_at": "", "repeats": 0, "commits": []}
+        {"id": f"a{n}", "kind": kinds[n % len(kinds)], "severity": "warning", "state": "open", "subject": "s",
+         "agent": "ada", "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z",
+         "resources": ["src/a.py"], "raised_at": "", "repeats": 0, "commits": []}
         for n in range(40)
     ]  # fmt: skip
     look.state.version += 1
@@ -204,6 +221,25 @@ def test_many_alerts_leave_room_and_can_be_gone_through(look: Look, ada: Any) ->
     assert "and 33 more: ! goes there" in shown
     look.press("exclamation_mark", "G")
     assert "number 39" in look.shown()
+
+
+def test_four_alerts_of_a_kind_are_one_row_and_what_needs_nobody_is_not_counted(look: Look, ada: Any) -> None:
+    ada.claim("src/a.py")
+    look.again()
+    look.state.alerts = [
+        {"id": f"a{n}", "kind": kind, "severity": severity, "state": "open", "subject": "s", "agent": "ada",
+         "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"],
+         "raised_at": "", "repeats": 0, "commits": []}
+        for n, (kind, severity) in enumerate([("wait", "warning")] * 9 + [("expired", "info")])
+    ]  # type: ignore[misc] # fmt: skip
+    look.state.version += 1
+    shown = look.shown()
+    assert " 1 NEEDS YOU  long wait " in shown
+    assert "!1 Long wait x9" in shown
+    look.state.alerts = look.state.alerts[-1:]
+    look.state.version += 1
+    assert "ALL WELL" in look.shown()
+    assert "!1 Expired" in look.shown()
 
 
 def test_an_alert_of_each_kind_is_shown_with_its_word_and_what_to_do(look: Look, ada: Any) -> None:
@@ -220,7 +256,7 @@ def test_an_alert_of_each_kind_is_shown_with_its_word_and_what_to_do(look: Look,
         line = look.shown().split("\n")[3]
         assert line.startswith(f"!1 {word[:11]}"), line
         assert f"!1 {word} " in look.shown(160, 50), word
-        assert line.endswith(("a ack", "R restore", "x kill", "r release", "p requeue", "g w resolve")), line
+        assert line.endswith(("a ack", "R restore", "x kill", "r release", "p requeue", "enter resolve")), line
 
 
 def test_the_mouse_selects_a_row_or_a_pane_opens_a_story_and_moves(look: Look, ada: Any, ben: Any) -> None:
@@ -238,7 +274,7 @@ def test_the_mouse_selects_a_row_or_a_pane_opens_a_story_and_moves(look: Look, a
     assert ">docs/" in look.shown()
     look.click(3, place(look.lines(), "  ada.py"), times=2)
     assert "─ src/ada.py" in look.shown()
-    look.click(3, place(look.lines(), "claim.granted"), times=2)
+    look.click(3, place(look.lines(), "ada claimed"), times=2)
     assert "─ event" in look.shown()
     look.press("escape", "escape")
     wide = look.lines(160, 50)

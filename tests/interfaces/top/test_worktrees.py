@@ -70,8 +70,8 @@ def test_a_pair_and_the_queue_have_a_line_each_and_their_story_has_files_lines_a
             story = look.shown(120, 60)
             assert "src/f2.py: ann line 5, bob lines 7-9" in story
             assert re.search(r"ann  queued \d+s  ann", story)
-            assert "radar.found" in story
-            assert "landing.queued" in story
+            assert "would conflict if they were merged" in story
+            assert "ann queued ann to land on master" in story
             look.press("escape")
             ann.claim("land:master", reason="release")
             ann.landings_cancel("ann")

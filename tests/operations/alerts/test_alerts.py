@@ -9,6 +9,7 @@ import pytest
 
 from dibs.client.evidence import events_of
 from dibs.errors import Deadlock, Held, NotFound
+from dibs.operations.agents.turns import TURN
 from dibs.operations.alerts import audience, delivery, kinds, records, views
 from dibs.operations.alerts.answers import AlertKind
 from dibs.operations.core.policy import WORK
@@ -93,6 +94,13 @@ def plant_silent(fleet: Fleet) -> None:
     fleet.call("ann", "boot", client=7)
     fleet.claim("ann", "x.py", client=7, ttl=HOUR)
     fleet.now += 11 * MINUTE
+    fleet.claim("bob", "x.py", wait=HOUR)
+
+
+def plant_asks(fleet: Fleet) -> None:
+    fleet.call("ann", "boot", client=7)
+    fleet.claim("ann", "x.py", client=7, ttl=HOUR)
+    fleet.internal("ann", TURN, process=7, what="asks", text="permission for Bash")
     fleet.claim("bob", "x.py", wait=HOUR)
 
 
@@ -187,6 +195,7 @@ PLANTED: dict[str, tuple[str, str, list[str], Callable[[Fleet], None], Callable[
     "deadlock": ("ann", "error", ["bob"], plant_deadlock, mend_deadlock),
     "expired": ("ann", "info", ["ann"], plant_expired, lambda fleet: fleet.claim("ann", "x.py", client=7)),
     "dead": ("ann", "error", ["boss"], plant_dead, lambda fleet: fleet.call("ann", "boot", client=8)),
+    "asks": ("ann", "error", [], plant_asks, mend_silent),
     "silent": ("ann", "error", ["ann", "bob"], plant_silent, mend_silent),
     "violation": ("bob", "error", ["boss"], plant_violation, lambda fleet: fleet.call("ann", "ack", message="vc1")),
     "bypass": ("bob", "error", ["boss"], plant_bypass, settle_bypass),
@@ -223,7 +232,8 @@ def test_an_answer_knows_every_kind() -> None:
 @pytest.mark.parametrize("kind", PLANTED)
 def test_each_kind_is_raised_once_seen_everywhere_and_cleared_by_itself(kind: str, on_engine: OnEngine) -> None:
     agent, severity, told, plant, mend = PLANTED[kind]
-    fleet = boss(on_engine(Fleet(work={**WORK, "alerts": {**WORK["alerts"], "command": "true"}})))
+    sent = {**WORK["alerts"], "command": "true", "min_severity": "info"}
+    fleet = boss(on_engine(Fleet(work={**WORK, "alerts": sent})))
     plant(fleet)
     for _ in range(3):
         look(fleet)

@@ -1,4 +1,4 @@
-"""A claim past its deadline whose agent's process lives and has unfinished work: kept, up to `max_life`; then one line."""
+"""A claim past its deadline, of a live process with unfinished work: kept up to `max_life`; then one quiet line."""
 
 from __future__ import annotations
 

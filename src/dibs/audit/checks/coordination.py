@@ -20,7 +20,7 @@ from dibs.audit.checks.findings import (  # fmt: skip
     at,
     few,
 )
-from dibs.errors import counted, quoted
+from dibs.errors import counted, quoted, settling
 from dibs.ledger.state import LIKELY
 from dibs.machine import durations, relative_times
 from dibs.operations.core.policy import DAY
@@ -29,6 +29,7 @@ from dibs.operations.oversight.trials import MANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.audit.answers import FindingSeverity
     from dibs.audit.checks.findings import Figures
     from dibs.audit.checks.history import Demand
     from dibs.operations.oversight.snapshot import ChangeFacts
@@ -73,7 +74,7 @@ def resources(look: Evidence) -> Line:
         if change["how"] == "unattributed" and change["grade"] != LIKELY:
             event = look.history.changes.get(change["id"])
             text = changed_under(look, change)
-            remedy = f"dibs restore {change['id']}" if change["kept"] else f"dibs ack {change['id']}"
+            remedy = settling(change["id"], is_kept=change["kept"])
             events = [event["seq"]] if event else []
             found.append(Finding(text, MEDIUM, events=events, code=f"change-{change['id']}", remedy=remedy))
     for event in look.history.doubts:
@@ -115,6 +116,8 @@ def orchestrator(look: Evidence) -> Line:
     said += [
         f"{one['name']} (person, last seen {relative_times.short(int(one['seen_ago'] * 1000))} ago)" for one in people
     ]
+    if not said and look.person and look.is_fleet:
+        said.append(f"{look.person} (person, at this terminal)")
     if found or said:
         return listed(found, f"Orchestrator: {few(dict.fromkeys(said))}", {"coordinators": len(set(said))})
     if not look.is_fleet:
@@ -131,7 +134,7 @@ def orchestrator(look: Evidence) -> Line:
 def deadlines(look: Evidence) -> Line:
     """Every claim has a deadline, and none is overdue."""
     policy = look.policy
-    found = look.alerts("hold", "expired", "silent")
+    found = look.alerts("hold", "expired", "asks", "silent")
     longest = max([policy.max_life, *[one["max_life"] for one in policy.patterns if "max_life" in one]])
     if longest > DAY:
         text = f"a claim may be held for {relative_times.short(longest)}: a vanished agent blocks others as long"
@@ -146,8 +149,10 @@ def deadlines(look: Evidence) -> Line:
 
 def ordering(look: Evidence) -> Line:
     """Deadlocks cannot happen, or are found; nobody waits too long."""
-    found = look.alerts("deadlock", "wait")
     past, waits = look.history.deadlocks, len(look.facts["waiting"])
+    found = look.alerts("deadlock", "wait")
+    for finding in found if not waits else ():
+        finding.severity = LOW  # the request that would have closed the cycle was refused, and no agent waits
     figures = {"deadlocks": len(past), "waiting": waits}
     now = f"; {counted(waits, 'agent')} waiting now" if waits else ""
     if look.policy.ordering == "enforce":
@@ -199,19 +204,22 @@ def alerting(look: Evidence) -> Line:
     if failed:
         text = f"{counted(failed, 'alert')} could not be delivered"
         found.append(Finding(text, MEDIUM, code="undelivered", remedy="dibs alerts --json has the reasons"))
-    known = ("hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "removed", "deploy_stale",
-             "deploy_unverified", "poison", "breaker", "store", "rules")  # fmt: skip # each has its own line
+    known = ("hold", "wait", "deadlock", "expired", "dead", "asks", "silent", "violation", "bypass", "removed",
+             "deploy_stale", "deploy_unverified", "poison", "breaker", "store", "rules")  # fmt: skip # have own lines
     others = {alert["kind"] for alert in look.facts["alerts"]} - set(known)
     found += look.alerts(*others)
     lasting = looker is not None and looker["lasting"]
+    # advice, until the record shows what nobody was notified of
+    missed = not sinks and not lasting and (look.history.deadlocks or look.alerts("hold", "wait", "deadlock", "silent"))
+    severity: FindingSeverity = MEDIUM if missed else LOW
     if look.is_fleet and not sinks:
         text = "no notification: an alert reaches only the inboxes of agents"
         remedy = "[alerts] command or webhook in .dibs/config.toml"
-        found.append(Finding(text, MEDIUM, code="no-sink", remedy=remedy))
+        found.append(Finding(text, severity, code="no-sink", remedy=remedy, advice=not missed))
     if look.is_fleet and not lasting:
         text = "nothing watches: while agents think or wait, no alert is raised"
         remedy = "keep dibs sweep --watch or dibs serve running"
-        found.append(Finding(text, MEDIUM, code="nobody-looks", remedy=remedy))
+        found.append(Finding(text, severity, code="nobody-looks", remedy=remedy, advice=not missed))
     elif pending and not lasting:
         text = f"{counted(pending, 'alert')} to deliver, and nobody who does: hooks only raise alerts"
         found.append(Finding(text, MEDIUM, code="nobody-delivers", remedy="dibs sweep"))
@@ -226,12 +234,15 @@ def tested(look: Evidence) -> Line:
     """Ten agents or more were tried at once, and nothing was lost."""
     test = look.facts["test"]
     remedy = "dibs demo, in this folder (under a minute)"
+    failed = test is not None and (test["lost"] or not test["clean"])
+    most = max(look.history.most_at_once, len(look.present))
+    if most >= MANY and not failed:
+        return Line(OK, f"Tested: {most} agents were at work here at once", figures={"agents": most})
     if test is None:
         if not look.is_fleet:
             return Line(ABSENT, f"Tested with {MANY} agents or more: {alone(look)}")
-        line = Line(FAIL, "Tested")
-        line.findings = [Finding(f"never tested with {MANY} agents or more at once", LOW, code="never", remedy=remedy)]
-        return line
+        text = f"never tested with {MANY} agents or more at once"
+        return listed([Finding(text, LOW, code="never", remedy=remedy, advice=True)], "Tested")
     ago = relative_times.short(int(test["ago"] * 1000))
     said = (
         f"{test['what']}, {ago} ago: {test['agents']} agents, {test['edits']} edits, {test['lost']} lost, "
@@ -242,9 +253,9 @@ def tested(look: Evidence) -> Line:
         found.append(Finding(f"the last test failed ({said})", HIGH, code="failed", remedy=remedy))
     elif look.is_fleet and test["agents"] < MANY:
         text = f"the last test had only {test['agents']} agents ({ago} ago)"
-        found.append(Finding(text, LOW, code="small", remedy=remedy))
+        found.append(Finding(text, LOW, code="small", remedy=remedy, advice=True))
     elif look.is_fleet and test["ago"] > TEST_AGE_DAYS * 86_400:
-        found.append(Finding(f"the last test was {ago} ago", LOW, code="old", remedy=remedy))
+        found.append(Finding(f"the last test was {ago} ago", LOW, code="old", remedy=remedy, advice=True))
     return listed(found, f"Tested: {said}", {"agents": test["agents"], "edits": test["edits"], "lost": test["lost"]})
 
 
@@ -331,8 +342,11 @@ def kill_switch(look: Evidence) -> Line:
         found.append(Finding(text, HIGH, code="not-proven", remedy="dibs doctor", agent=agent))
     could = [one for one in look.agents.values() if one["rank"] in COORDINATORS and one["state"] not in ENDED]
     who = few([f"{one['name']} ({one['rank']})" for one in could]) or "a person at the terminal"
-    cut = f" (the first {kill_drill.MAX_AGENTS})" if len(holders) > kill_drill.MAX_AGENTS else ""
-    what = f"{counted(len(holders), 'agent')}{cut}, {counted(voided, 'claim')}" if holders else "a probe agent"
+    cut = len(holders) > kill_drill.MAX_AGENTS
+    tried = f"{kill_drill.MAX_AGENTS} of {len(holders)} agents that hold something" if cut else ""
+    tried = tried or counted(len(holders), "agent")
+    claims = f"{voided} of {len(look.facts['claims'])} claims" if cut else counted(voided, "claim")
+    what = f"{tried}, {claims}" if holders else "a probe agent"
     return listed(
         found, f"Kill switch proven by a dry run: {what}; by {who}", {"agents": len(holders), "claims": voided}
     )

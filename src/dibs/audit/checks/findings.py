@@ -4,7 +4,7 @@ The rule, for all of them:
 - fail: something is wrong now, or a protection is missing that this workspace needs by what its record shows. Severity:
   high (work was or will be lost, or the record cannot be trusted), medium (it can be), low (time is lost, or a proof is
   missing).
-- warn: worth knowing; nothing is lost by it.
+- warn: worth knowing, or advice; nothing is lost by it.
 - n/a: it presupposes what this workspace does not have: a second agent, a client, a deploy.
 - unknown: the check could not look.
 
@@ -35,6 +35,7 @@ LOW: Final = "low"
 MEDIUM: Final = "medium"
 HIGH: Final = "high"
 RANK = {NONE: 0, LOW: 1, MEDIUM: 2, HIGH: 3}
+GRAVE = frozenset({"violation", "bypass", "removed", "store", "deploy_unverified"})  # alerts of a loss
 OK: Final = "ok"
 FAIL: Final = "fail"
 WARN: Final = "warn"
@@ -46,9 +47,9 @@ ENDED = frozenset({"gone", "left", "killed"})  # states of agents that act no mo
 
 
 class Finding:
-    """One thing that is wrong. `code` names it where no event does."""
+    """One thing that is wrong, or `advice`, which fails nothing. `code` names it where no event does."""
 
-    __slots__ = ("agent", "code", "events", "remedy", "severity", "text")
+    __slots__ = ("advice", "agent", "code", "events", "remedy", "severity", "text")
 
     def __init__(
         self,
@@ -59,7 +60,9 @@ class Finding:
         events: Iterable[int] = (),
         remedy: str = "",
         agent: str = "",
+        advice: bool = False,
     ) -> None:
+        self.advice = advice
         self.text, self.severity, self.code = text, severity, code
         self.events = sorted({event for event in events if event})
         self.remedy, self.agent = remedy, agent
@@ -100,6 +103,17 @@ class Evidence:
             if agent not in self.agents or self.agents[agent]["kind"] != "person"
         )
 
+    @property
+    def person(self) -> str:
+        """The person that asks, by the operating system's user; "" for an agent, or a program that a client runs."""
+        return self.call.fallback if not self.call.agent and self.call.client is None else ""
+
+    @property
+    def present(self) -> list[str]:
+        """The agents that are alive now; subagents count as their parent."""
+        there = [one["agent"] for one in self.agents.values() if one["kind"] != "person" and one["state"] == "alive"]
+        return sorted({agent.partition("/")[0] for agent in there})
+
     def state(self, agent: str) -> str:
         """The state of an agent; `unknown` without a record of it."""
         return self.agents[agent]["state"] if agent in self.agents else "unknown"
@@ -123,15 +137,16 @@ class Evidence:
 
     def alerts(self, *kinds: str) -> list[Finding]:
         """The alerts of these kinds that are not cleared, as findings."""
-        severe: dict[str, FindingSeverity] = {"error": HIGH, "warning": MEDIUM}
+        severe: dict[str, FindingSeverity] = {"error": HIGH, "warning": MEDIUM, "info": LOW}
         found = []
         for alert in self.facts["alerts"]:
             if alert["kind"] in kinds:
                 taken = alert.get("acknowledged")
                 noted = f" (acknowledged by {self.name(taken['agent'])}: {taken['why']})" if taken else ""
+                severity = severe[alert["severity"]] if alert["kind"] in GRAVE else MEDIUM
                 found.append(
                     Finding(
-                        f"{self._now(alert)}{noted}", severe[alert["severity"]],
+                        f"{self._now(alert)}{noted}", severity,
                         events=alert.get("evidence", ()), code=f"alert-{alert['id']}",
                         remedy=alert["remedy"], agent=alert["agent"],
                     )

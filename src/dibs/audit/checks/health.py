@@ -19,7 +19,7 @@ from dibs.audit.checks.findings import (  # fmt: skip
     few,
     slug,
 )
-from dibs.errors import counted, quoted
+from dibs.errors import counted, quoted, settling, taking_away
 from dibs.machine import clock, relative_times
 from dibs.operations.alerts.work_causes import DEPLOY_FAULTS
 
@@ -62,8 +62,9 @@ def guards(look: Evidence) -> Line:
         return Line(WARN if look.is_fleet else ABSENT, text, remedy="dibs doctor")
     checks = proof["checks"]
     wrong = [one for one in checks if not one["ok"]]
+    severity: FindingSeverity = HIGH if look.fleet else LOW  # what no agent works under loses nothing
     found = [
-        Finding(f"{one['check']}: {one['message']}", HIGH, code=one["check"].replace(" ", "-"), remedy="dibs doctor")
+        Finding(f"{one['check']}: {one['message']}", severity, code=slug(one["check"]), remedy="dibs doctor")
         for one in wrong if one["severity"] == "error"
     ]  # fmt: skip
     clients = list(dict.fromkeys(one["check"].partition(" ")[0] for one in checks if one["check"].endswith(" guard")))
@@ -137,7 +138,7 @@ def agents(look: Evidence) -> Line:
         state = look.state(who)
         if who not in told and (claim["gone"] or state in {"gone", "left"}):
             text = f"{look.name(who)} is gone and holds {few(claim['resources'])} until its deadline"
-            remedy = f"dibs release {quoted(claim['resources'][0])} --force --why 'its agent is gone'"
+            remedy = taking_away(claim["resources"][:1], "its agent is gone")
             found.append(Finding(text, MEDIUM, code=f"claim-{claim['claim']}", remedy=remedy, agent=who))
     for agent in look.agents.values():
         if agent["state"] == "killed":
@@ -161,7 +162,7 @@ def violations(look: Evidence) -> Line:
             sure = change["how"] == "violated"
             event = look.history.changes.get(change["id"])
             text = f"{changed_under(look, change)}{against(look, CLAIM_FIRST) if sure else ''}"
-            remedy = f"dibs restore {change['id']}" if change["kept"] else f"dibs ack {change['id']}"
+            remedy = settling(change["id"], is_kept=change["kept"])
             events = [event["seq"]] if event else []
             found.append(
                 Finding(

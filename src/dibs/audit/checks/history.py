@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 GOOD = "ok"
 TWICE_MS = 60_000  # a task of the same title within this time was sent twice
+AT_ONCE_MS = 600_000  # who worked within the same time worked at once
 MAX_KEPT = 1_000  # events of one sort that are listed; more are dropped, the oldest first
 RETRIED = frozenset({"transient", "lost"})
 LASTING = (
@@ -73,6 +74,8 @@ class History(Listener):
         self._since = since_wall
         self.map = Uses()
         self.at_work: set[str] = set()  # roots of families that claimed, worked or wrote lately
+        self.most_at_once = 0  # how many of them within one AT_ONCE_MS
+        self._at_once: tuple[int, set[str]] = (0, set())
         self.changes: dict[str, LogEvent] = {}  # a change's id → its event
         self.doubts: list[LogEvent] = []
         self.bypasses: list[LogEvent] = []
@@ -125,7 +128,12 @@ class History(Listener):
 
     def _works(self, agent: str, wall: int) -> None:
         if self._is_late(wall) and agent:
-            self.at_work.add(lineage_of(agent)[0])
+            root = lineage_of(agent)[0]
+            self.at_work.add(root)
+            if wall // AT_ONCE_MS != self._at_once[0]:
+                self._at_once = (wall // AT_ONCE_MS, set())
+            self._at_once[1].add(root)
+            self.most_at_once = max(self.most_at_once, len(self._at_once[1]))
 
     # --- claims
 

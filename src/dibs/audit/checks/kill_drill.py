@@ -63,9 +63,8 @@ def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict
             return error
 
     probe = session.paths.canonical(RESOURCE, session.cwd)
-    act(
-        PROBE, session.operation("claim"), resources=[probe]
-    )  # a role may forbid it; then it is killed with nothing in hand
+    act(PROBE, session.operation("boot"))
+    act(PROBE, session.operation("claim"), resources=[probe])  # a role may forbid it; then it has nothing in hand
     wrong: dict[str, str] = {}
     voided = sum(len(_live(tx, agent)) for agent in holders)
     for agent in (PROBE, *holders):

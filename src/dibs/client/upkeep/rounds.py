@@ -50,7 +50,7 @@ def step(session: Session, how: str, agent: str, *, every: int = EVERY_MS, deliv
     if how != CALL:  # otherwise a single call would hide the process that looks by itself
         _stamp(session.place.local, how)
     try:
-        if _look(session, agent) or (how == HOOK and is_housekeeping_due(session.place.local)):
+        if _look(session, agent, how) or (how == HOOK and is_housekeeping_due(session.place.local)):
             from dibs.client.upkeep import log_upkeep
 
             if how in PATIENT:
@@ -86,7 +86,7 @@ def _is_older(path: str, age: int) -> bool:
         return True
 
 
-def _look(session: Session, agent: str) -> bool:
+def _look(session: Session, agent: str, how: str) -> bool:
     """Sweep what is due; returns whether old events are to leave the store."""
     from dibs.client.upkeep import push_look, removed_trees
     from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
@@ -98,6 +98,10 @@ def _look(session: Session, agent: str) -> bool:
     for _ in range(MAX_ROUNDS):
         found = session.run(UPKEEP_DUE, call, fields)
         if not found["due"]:
+            if found.get("turns") and how != HOOK:
+                from dibs.client.upkeep import stalls
+
+                stalls.look(session, call, found["turns"])
             return bool(found.get("prune"))  # a server of an earlier version does not say
         call.facts.clear()  # a process that was alive before may be dead by now
         session.run(UPKEEP, call, fields)

@@ -7,7 +7,7 @@ class costs as much as loading ten functions. `Client` is in its install.py. Not
 
 from __future__ import annotations
 
-from dibs.interfaces.agents import BEFORE, BOOT, END, dialect
+from dibs.interfaces.agents import BEFORE, BOOT, END, NOTE, dialect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ if TYPE_CHECKING:
 # the rest is for an overloaded machine.
 HOOK_TIMEOUT_S = 20
 END_TIMEOUT_S = 1  # Codex gives a session's end one second; Claude Code gives all hooks together 1.5
+NOTE_TIMEOUT_S = 5  # that an agent waits for a person is told in passing: it holds up no question
 COMMANDS = ("dibs", ".dibs/dibs")  # the commands that models run; the second if the first is not on the PATH
 MADE = "# made by `dibs init`"  # the first words of a file that is only ours
 
@@ -125,6 +126,7 @@ class Client:
     in_home: ClassVar[Sequence[str]] = ()  # in the user's home,
     program: ClassVar[str]  # and on the PATH
     settings_file: ClassVar[str]  # where its hooks are registered, from the repository's top
+    private_file: ClassVar[str] = ""  # the same for one person, in a file that no commit has; "" if it reads none
     settings_start: ClassVar[Mapping[str, Any]] = {}  # further content of a new one
     names_event: ClassVar[bool] = False  # does its command name the event, because its payload does not?
     starts_at: ClassVar[str] = ""  # a variable that may have the project's folder, for a client that promises none
@@ -144,6 +146,11 @@ class Client:
     def cleaned(self, text: str) -> str:
         """Its settings without those additions."""
         return text
+
+    def private_files(self, *, mcp: bool) -> list[str]:
+        """The files of a person's own trial (`dibs init --local`), the one with the hooks first."""
+        servers = [self.mcp_file] if mcp and self.mcp_file else []
+        return list(dict.fromkeys([self.private_file or self.settings_file, *self.own_files(), *servers]))
 
     # Its settings are a JSON file with a list of handlers for each event, unless it says otherwise with these three.
 
@@ -253,5 +260,5 @@ class Client:
         """The usual form of a handler in its settings."""
         from dibs.interfaces.install.hook_command import command
 
-        seconds = END_TIMEOUT_S if self.hook.EVENTS[event] == END else HOOK_TIMEOUT_S
+        seconds = {END: END_TIMEOUT_S, NOTE: NOTE_TIMEOUT_S}.get(self.hook.EVENTS[event], HOOK_TIMEOUT_S)
         return {"type": "command", "command": command(self, event), "timeout": timeout or seconds}

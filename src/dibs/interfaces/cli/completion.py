@@ -95,7 +95,9 @@ def _of_command(command: Command, rest: list[str], current: str, common: dict[st
     if current.startswith("-"):
         return [(name, field.help) for name, field in options.items()] + _switches()
     if command.name == "help":
-        return _commands(rest, current)
+        from dibs.interfaces.cli.manual import topics
+
+        return _commands(rest, current) + ([] if rest else topics.completions())
     positional = [field for field in command.shown if field.positional]
     place = min(_loose(rest, options), max(0, len(positional) - 1))
     taken = _loose(rest, options) > place and positional[place:] and positional[place].kind != "resources"

@@ -22,7 +22,7 @@ FAMILIES = {
     "store": "plumbing",
     "token": "server",
 }  # word → heading
-MORE = "`dibs help COMMAND` explains one, `dibs help --all` lists all of them."
+MORE = "`dibs help COMMAND` explains one, `dibs help --all` lists all of them, `dibs help topics` the guides."
 HIDDEN = "`dibs help --plumbing` lists what hooks, servers and scripts run."
 WHAT = "dibs keeps coding agents that share a repository from overwriting each other's work."
 COMMON = (
@@ -85,10 +85,10 @@ def overview(*, every: bool = False, plumbing: bool = False, as_json: bool = Fal
         if (whom == PLUMBING) is not plumbing:
             continue
         if whom not in {last, PLUMBING}:
-            lines += [bold(TITLES[whom]), ""]
+            lines += [*map(bold, wrapped(TITLES[whom], width)), ""]
         last = whom
-        lines += [bold(f"{title}:"), *_pairs([_summary(name) for name in members], width), ""]
-    lines += ["`dibs help COMMAND` explains one.", *([] if plumbing else [HIDDEN]), *topic_lines(width)]
+        lines += [*map(bold, wrapped(f"{title}:", width)), *_pairs([_summary(name) for name in members], width), ""]
+    lines += ["`dibs help COMMAND` explains one.", *([] if plumbing else wrapped(HIDDEN, width)), *topic_lines(width)]
     terminal.write(lines)
     return YES
 
@@ -130,7 +130,9 @@ def show(name: str, *, as_json: bool = False) -> int:
         ]
         examples = [{"line": line, "help": text} for line, text in command.examples]
         return _print_json(**_described(name), options=options, examples=examples, refusals=list(command.refusals))
-    terminal.write(page(find(name), _width()))
+    from dibs.interfaces.cli.manual.topics import pointer
+
+    terminal.write([*page(find(name), _width()), *pointer(name)])
     return YES
 
 

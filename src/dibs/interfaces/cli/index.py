@@ -10,6 +10,7 @@ COMMANDS = {
     "doctor": "doctor",
     "explain": "explain",
     "git-hook": "git_hook",
+    "handover": "handover",
     "help": "help",
     "home": "home",
     "hook": "hook",

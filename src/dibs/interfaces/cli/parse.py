@@ -12,7 +12,7 @@ from dibs.operations.core import declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from dibs.operations.core.declare import Field
@@ -44,7 +44,7 @@ def parse(
     *,
     rest: str = "",
     short: dict[str, str] | None = None,
-    old: Container[str] = (),
+    old: Mapping[str, str] | None = None,
 ) -> Words:
     """Sort the arguments into fields. An error says what is wrong, and how the command is used.
 

@@ -70,7 +70,7 @@ class Wrapping:
 
     def _lines(self, line: str, columns: int) -> list[str]:
         bare = _bare(line)
-        self._in_hunk = bare.startswith("@@ ") or (self._in_hunk and bare.startswith(DIFF))
+        self._in_hunk = bare.lstrip().startswith("@@ ") or (self._in_hunk and bare.startswith(DIFF))
         if len(bare) <= columns and cells(bare) <= columns:
             return [line]
         is_command = bare.startswith(("  ", "$ ")) and bare.lstrip().startswith(PROGRAMS)

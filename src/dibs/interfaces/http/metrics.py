@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FRESH_MS = 5_000
 MAX_COUNTED = 5_000  # of tasks in one state, or agents; more count as this many
 STATES = ("discovery", "scoped", "planned", "executing", "complete", "failed", "cancelled", "quarantined")
-SEVERITIES = ("error", "warning")
+SEVERITIES = ("error", "warning", "info")
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 # Figure → name, its label, what it says.
 COUNTERS = {

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 MARK = ".dibs/hook"  # an entry in a client's settings with this is ours
 COPY = "$(git rev-parse --git-common-dir)/dibs/hook"
 # `command`: a file that `.` cannot read would end some shells at once, with an exit code that is no refusal.
-PROJECT = (
-    'set -- {words}; cd "${variable}"; h=.dibs/hook; [ -f $h ] || h={copy}; command . "$h" || exit {code}'
-)
+PROJECT = 'set -- {words}; cd "${variable}"; h=.dibs/hook; [ -f $h ] || h={copy}; command . "$h" || exit {code}'
 # Most clients name no project folder: the search goes up from the session's folder. Codex gives the line to the user's
 # own shell, which may be fish, so sh reads it: no single quotes inside.
 UPWARD = (

@@ -1,6 +1,7 @@
 """The files that `dibs init` writes and `dibs init --uninstall` restores: planned as a whole, then done.
 
 Install: the workspace's own files, the launcher, the settings of each client, the pages that models read, git's hooks.
+A trial of one person (private.py) has the same without the pages, in files that no commit has.
 Uninstall: a file that is still as it was written gets its earlier bytes back; from a file that was changed since, or in
 a clone without a record, only our lines are removed.
 """
@@ -11,13 +12,13 @@ import os
 
 from dibs.interfaces import agents
 from dibs.interfaces.agents.adapter import MADE
-from dibs.interfaces.install import githooks, pointers, rules
+from dibs.interfaces.install import githooks, pointers, private, rules
 from dibs.interfaces.install.files import Change, FileState, Record, look, put, text_of
 from dibs.workspace import launcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
 
     from dibs.interfaces.agents.adapter import Client
     from dibs.workspace.location import Place
@@ -33,9 +34,13 @@ class Plan:
         self.place = place
         self.base = base(place)
         self.record = Record(place.root, place.local, place.shared)
+        self.first: list[Change] = []  # before all others: what keeps a trial out of git's sight
         self.own: list[Change] = []  # below .dibs/
         self.others: list[Change] = []  # files that belong to others, too
         self.notes: list[str] = []
+        self.trial = False  # of one person
+        self.was_trial = private.is_here(place)
+        self.left_out: list[str] = []  # clients that a trial cannot guard
 
     def add(self, path: str, after: FileState | None) -> None:
         """Plan a file's new state; nothing if it has it already."""
@@ -43,6 +48,11 @@ class Plan:
         if before != after:
             inside = path.startswith(os.path.join(self.base, ".dibs") + "/")
             (self.own if inside else self.others).append(Change(path, before, after))
+
+    @property
+    def changes(self) -> list[Change]:
+        """All of them, in the order in which they are made."""
+        return [*self.first, *self.own, *self.others]
 
     def name(self, path: str) -> str:
         """A path as people read it."""
@@ -52,8 +62,9 @@ class Plan:
     def check(self) -> None:
         """Check all of it before anything is done."""
         tops = (self.place.root, self.place.top, *([self.place.common] if self.place.common else []))
-        for change in [*self.own, *self.others]:
-            change.check(tops)
+        trees = tuple(trees_of(self.place)) if self.trial or self.was_trial else ()
+        for change in self.changes:
+            change.check((*tops, *trees))
 
 
 def base(place: Place) -> str:
@@ -61,32 +72,105 @@ def base(place: Place) -> str:
     return place.top if place.root == place.common else place.root
 
 
+def trees_of(place: Place) -> list[str]:
+    """The working tree whose files are written, and the linked ones that are there."""
+    found = [base(place)]
+    listed = githooks.ask(place, "worktree", "list", "--porcelain") if place.common else ""
+    for block in listed.split("\n\n"):
+        lines = block.split("\n")
+        tree = lines[0].removeprefix("worktree ")
+        if lines[0].startswith("worktree ") and "bare" not in lines and os.path.isdir(tree):
+            found.append(os.path.realpath(tree))
+    return list(dict.fromkeys(found))
+
+
 # --- install
 
 
-def install(place: Place, chosen: list[str], config: str, *, mcp: bool = False) -> Plan:
-    """Everything that is missing; `config` is the text of a new config; `mcp`: with the entry for our MCP tools."""
+def install(
+    place: Place, chosen: list[str], config: str, *, mcp: bool = False, local: bool = False, full: bool = False
+) -> Plan:
+    """Everything that is missing; `config` is the text of a new config; `mcp`: with the entry for our MCP tools.
+
+    `local`: a trial of one person; without it, a trial that is here becomes the team's. `full`: all seven rules.
+    """
     plan = Plan(place)
+    plan.trial = local
     home = os.path.join(plan.base, ".dibs")
-    for name, text in (("config.toml", config), (".gitignore", IGNORE), ("rules.md", rules.TEXT)):
+    _rules(plan, os.path.join(home, "rules.md"), full=full)
+    for name, text in (("config.toml", config), (".gitignore", IGNORE)):
         path = os.path.join(home, name)
         if not os.path.lexists(path):  # from then on it is the team's
             plan.add(path, FileState(text.encode()))
     for name, text in (("hook", launcher.hook_text()), ("dibs", launcher.COMMAND)):
         plan.add(os.path.join(home, name), FileState(text.encode(), 0o755))
-    for client in chosen:
-        _settings(plan, client, mcp=mcp)
-        _own_files(plan, client)
-    _servers(plan, chosen if mcp else [])
-    _pointers(plan, chosen)
-    _hooks(plan)
+    if local:
+        _trial(plan, chosen, mcp=mcp)
+    else:
+        if plan.was_trial:
+            _end_trial(plan)
+        for client in map(agents.of, chosen):
+            _settings(plan, client, plan.base, client.settings_file, mcp=mcp)
+            _own_files(plan, client, plan.base)
+        _servers(plan, chosen if mcp else [], plan.base)
+        _pointers(plan, chosen)
+    _hooks(plan, local=local)
     plan.check()
     return plan
 
 
-def _settings(plan: Plan, client: str, *, mcp: bool) -> None:
-    adapter = agents.of(client)
-    path = os.path.realpath(os.path.join(plan.base, adapter.settings_file))
+def _rules(plan: Plan, path: str, *, full: bool) -> None:
+    """The rules, where there are none; all seven replace only the two that dibs wrote."""
+    now = look(path)
+    if now is None or (full and now.data == rules.TEXT.encode()):
+        plan.add(path, FileState((rules.FULL if full else rules.TEXT).encode()))
+    elif full and now.data != rules.FULL.encode():
+        plan.notes.append(f"{plan.name(path)} was changed here: left as it is; `dibs rules` shows it")
+
+
+def _trial(plan: Plan, chosen: list[str], *, mcp: bool) -> None:
+    """The settings of a trial, in the main working tree and the one in use, and what keeps them out of git's sight."""
+    names: dict[str, None] = {}
+    for tree in dict.fromkeys((plan.base, plan.place.top)):
+        servers = []
+        for client in map(agents.of, chosen):
+            files = client.private_files(mcp=mcp)
+            taken = private.tracked(tree, files)
+            if files[0] in taken:
+                plan.left_out.append(client.name)
+                plan.notes.append(
+                    f"{client.title} gets no hooks in this trial: it reads them from {files[0]}, which is committed"
+                )
+                continue
+            offered = mcp and client.mcp_file not in taken and tree == plan.base  # elsewhere is no .dibs/dibs
+            if mcp and client.mcp_file in taken:
+                plan.notes.append(f"{client.title} gets no dibs tools in this trial: {client.mcp_file} is committed")
+            _settings(plan, client, tree, files[0], mcp=offered)
+            _own_files(plan, client, tree, taken)
+            servers += [client.name] if offered else []
+            names |= dict.fromkeys(name for name in files if name not in taken)
+        _servers(plan, servers, tree)
+    path = private.exclude_file(plan.place)
+    before = look(path)
+    text = private.merged(text_of(before, path), names)
+    if before is None or text.encode() != before.data:
+        plan.first.append(Change(path, before, FileState(text.encode(), before.mode if before else 0o644)))
+
+
+def _end_trial(plan: Plan) -> None:
+    """Remove what only a trial has: git's list, and settings of one person or in linked working trees."""
+    _take_out(plan, private.exclude_file(plan.place), private.cleaned)
+    for tree in trees_of(plan.place):
+        for client in agents.every():
+            if client.private_file:
+                path = os.path.realpath(os.path.join(tree, client.private_file))
+                _take_out(plan, path, _cleaner(client.name, path))
+            if tree != plan.base:
+                _take_client_out(plan, client, tree, private.tracked(tree, client.private_files(mcp=True)))
+
+
+def _settings(plan: Plan, adapter: Client, tree: str, relative: str, *, mcp: bool) -> None:
+    path = os.path.realpath(os.path.join(tree, relative))
     before = look(path)
     text = adapter.settings_merged(text_of(before, path), path, mcp=mcp)
     if mcp and adapter.mcp_file == adapter.settings_file:
@@ -94,14 +178,14 @@ def _settings(plan: Plan, client: str, *, mcp: bool) -> None:
     plan.add(path, FileState(text.encode(), before.mode if before else 0o644))
 
 
-def _servers(plan: Plan, chosen: list[str]) -> None:
+def _servers(plan: Plan, chosen: list[str], tree: str) -> None:
     """The entries of our MCP server; several clients may read one file."""
     done: set[str] = set()
     for adapter in map(agents.of, chosen):
         if adapter.mcp_file in {"", adapter.settings_file, *done}:
             continue
         done.add(adapter.mcp_file)
-        path = os.path.realpath(os.path.join(plan.base, adapter.mcp_file))
+        path = os.path.realpath(os.path.join(tree, adapter.mcp_file))
         before = look(path)
         text = _with_server(plan, adapter, text_of(before, path), path)
         if text is not None:
@@ -119,10 +203,12 @@ def _with_server(plan: Plan, adapter: Client, text: str | None, path: str) -> st
     return found
 
 
-def _own_files(plan: Plan, client: str) -> None:
-    for relative, text in agents.of(client).own_files().items():
-        path = os.path.realpath(os.path.join(plan.base, relative))
+def _own_files(plan: Plan, client: Client, tree: str, taken: Collection[str] = ()) -> None:
+    for relative, text in client.own_files().items():
+        path = os.path.realpath(os.path.join(tree, relative))
         before = look(path)
+        if relative in taken:
+            continue
         if before is None or before.data.startswith(MADE.encode()):  # else it is a person's own
             plan.add(path, FileState(text.encode(), before.mode if before else 0o644))
 
@@ -144,7 +230,7 @@ def _page(plan: Plan, name: str) -> str | None:
     return text_of(look(path), path)
 
 
-def _hooks(plan: Plan) -> None:
+def _hooks(plan: Plan, *, local: bool) -> None:
     hooks = githooks.folder(plan.place)
     if not hooks:
         if plan.place.common:
@@ -154,6 +240,12 @@ def _hooks(plan: Plan) -> None:
         plan.notes.append(
             f"git takes its hooks from {hooks} (core.hooksPath), which is not this repository's: left as it is, so "
             'commits and pushes are not guarded. To guard them, let those hooks call: .dibs/hook git NAME "$@"'
+        )
+        return
+    if local and not hooks.startswith(plan.place.common.rstrip("/") + "/"):
+        plan.notes.append(
+            f"git takes its hooks from {plan.name(hooks)}, which is the team's: left as it is. In this trial commits "
+            "and pushes from a terminal are not guarded; those of guarded agents are"
         )
         return
     root = os.path.relpath(plan.place.root, hooks)
@@ -167,6 +259,8 @@ def _hook(plan: Plan, hooks: str, name: str, root: str) -> None:
     legacy = look(path + LEGACY_SUFFIX)
     if before is None:
         plan.add(path, FileState(githooks.whole(name, root).encode(), 0o755))
+    elif githooks.is_frameworks(before.data):
+        _beside_framework(plan, path, before, legacy, root)
     elif legacy is not None and githooks.has_block(legacy.data) and not githooks.has_block(before.data):
         return  # the framework that moved ours there calls it
     elif not before.link and githooks.is_sh(before.data) and (before.mode & 0o111 or githooks.is_husky(hooks)):
@@ -181,15 +275,39 @@ def _hook(plan: Plan, hooks: str, name: str, root: str) -> None:
         plan.add(path, FileState(githooks.whole(name, root, kept=True).encode(), 0o755))
 
 
+def _beside_framework(plan: Plan, path: str, before: FileState, legacy: FileState | None, root: str) -> None:
+    """The pre-commit framework writes its file anew at each `pre-commit install`; what lies next to it, it calls."""
+    name, own = os.path.basename(path), githooks.cleaned(before.data) or before.data
+    if legacy is None:
+        plan.add(path + LEGACY_SUFFIX, FileState(githooks.whole(name, root).encode(), 0o755))
+    elif githooks.is_sh(legacy.data) and legacy.mode & 0o111:
+        plan.add(path + LEGACY_SUFFIX, FileState(githooks.merged(legacy.data, name, root), legacy.mode))
+    else:  # a person's, in another language: then ours goes into the framework's file
+        own = githooks.merged(before.data, name, root)
+    plan.add(path, FileState(own, before.mode))
+
+
 def apply(plan: Plan) -> None:
-    """Apply the plan: first the files that others will call, then the record, then the files that call them."""
+    """Apply the plan: first the files that others will call, then the record, then the files that call them.
+
+    Of a trial, git's list comes before: interrupted at any moment, it leaves nothing that git lists.
+    """
+    if plan.first:
+        _note(plan, plan.first)
     for change in plan.own:
         put(change.path, change.after)
-    for change in plan.others:
+    _note(plan, plan.others)
+    if plan.was_trial and not plan.trial:
+        _remove_folders(os.path.join(plan.place.root, name) for name in plan.record.folders)
+
+
+def _note(plan: Plan, changes: list[Change]) -> None:
+    """Record changes of files that belong to others, too, then make them."""
+    for change in changes:
         plan.record.note(change)
-    if plan.others:
+    if changes:
         plan.record.save()
-    for change in plan.others:
+    for change in changes:
         put(change.path, change.after)
 
 
@@ -199,16 +317,10 @@ def apply(plan: Plan) -> None:
 def uninstall(place: Place) -> Plan:
     """Remove our parts from all other files. `.dibs/` itself goes afterwards."""
     plan = Plan(place)
+    if plan.was_trial:
+        _end_trial(plan)
     for client in agents.every():
-        path = os.path.realpath(os.path.join(plan.base, client.settings_file))
-        _take_out(plan, path, _cleaner(client.name, path))
-        for relative in client.own_files():
-            path = os.path.realpath(os.path.join(plan.base, relative))
-            _take_out(plan, path, lambda text: None if text.startswith(MADE) else text)
-    servers = {one.mcp_file: one for one in agents.every() if one.mcp_file not in {"", one.settings_file}}
-    for relative, client in servers.items():
-        path = os.path.realpath(os.path.join(plan.base, relative))
-        _take_out(plan, path, _server_cleaner(client, path))
+        _take_client_out(plan, client, plan.base)
     for path in sorted({pointers.real_name(plan.base, name) for name in pointers.names()}):
         _take_out(plan, path, pointers.cleaned)
     for hooks in _hook_folders(plan):
@@ -216,6 +328,20 @@ def uninstall(place: Place) -> Plan:
             _take_hook_out(plan, hooks, name)
     plan.check()
     return plan
+
+
+def _take_client_out(plan: Plan, client: Client, tree: str, taken: Collection[str] = ()) -> None:
+    """Our parts out of all files of a client in a working tree, but for those in `taken`."""
+    cleaners: dict[str, Callable[[str], str | None]] = {}
+    if client.mcp_file:
+        cleaners[client.mcp_file] = _server_cleaner(client, os.path.realpath(os.path.join(tree, client.mcp_file)))
+    path = os.path.realpath(os.path.join(tree, client.settings_file))
+    cleaners[client.settings_file] = _cleaner(client.name, path)
+    cleaners |= dict.fromkeys(client.own_files(), lambda text: None if text.startswith(MADE) else text)
+    for relative, clean in cleaners.items():
+        path = os.path.realpath(os.path.join(tree, relative))
+        if relative not in taken and not any(change.path == path for change in plan.others):
+            _take_out(plan, path, clean)
 
 
 def _cleaner(client: str, path: str) -> Callable[[str], str | None]:
@@ -292,6 +418,11 @@ def take_back(plan: Plan) -> None:
     if not plan.record.files:  # no record: git keeps no empty folders, so these can go
         made = {os.path.join(plan.base, name) for client in agents.every() for name in _folders(client)}
         made |= {folder for folder in emptied if os.path.basename(folder) == githooks.KEPT_FOLDER}
+    _remove_folders(made)
+
+
+def _remove_folders(made: Iterable[str]) -> None:
+    """Those that dibs made and that are empty."""
     for folder in sorted(made, key=len, reverse=True):
         try:
             os.rmdir(folder)

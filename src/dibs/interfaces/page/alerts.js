@@ -12,6 +12,7 @@ import { count, words } from "./words.js";
 export const ALERTS = {
   violation: ["Violation", "viol"],
   deadlock: ["Deadlock", "cycle"],
+  asks: ["Waits for you", "msg"],
   silent: ["Silent", "silent"],
   stalled: ["Stalled", "silent"],
   person: ["Waits for you", "msg"],

@@ -32,6 +32,7 @@ from dibs.operations.agents.answers import (
 from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer
 from dibs.operations.claims.answers import AskAnswer, ConfirmAnswer, ReleaseAnswer, RenewAnswer, StatusAnswer
 from dibs.operations.documents.answers import StateDeleteAnswer, StateGetAnswer, StateListAnswer, StateSetAnswer
+from dibs.operations.handovers.answers import HandoverAnswer
 from dibs.operations.landing.answers import LandAnswer, LandingCancelAnswer, LandingsAnswer, RadarAnswer
 from dibs.operations.messages.answers import (
     AckAnswer,
@@ -80,6 +81,7 @@ _Kind: TypeAlias = Literal[
     "deadlock",
     "expired",
     "dead",
+    "asks",
     "silent",
     "violation",
     "bypass",
@@ -191,7 +193,7 @@ class AsyncMethods:
         """
 
     async def check(self, *, check: str | None = None, since: float | str | None = None) -> CheckAnswer:
-        """Audit the workspace: ten points of coordination, guards, rules, violations, deploys, the log.
+        """Audit the workspace in 22 checks: ten points of coordination, guards, rules, violations, deploys, the log.
 
         Answers: workspace, checks[], failed[], wrong[], unknown[], severity, risk, result.
         Raises: Invalid, Busy, Unavailable.
@@ -249,7 +251,7 @@ class AsyncMethods:
     async def doctor(self) -> DoctorAnswer:
         """Check that dibs works here: the workspace, its folder, the store and its record.
 
-        Answers: checks[], failed[]; sometimes guarded[], todo[].
+        Answers: checks[], failed[]; sometimes sections[], guarded[], todo[].
         Raises: Invalid, Busy, Unavailable.
         """
 
@@ -273,6 +275,22 @@ class AsyncMethods:
 
         Answers: what, others[], steps[], now[], earlier, unread, missing[], more, cursor.
         Raises: NotFound, Invalid, Busy, Unavailable.
+        """
+
+    async def handover(
+        self,
+        agent: str,
+        *,
+        to: str,
+        note: str | None = None,
+        dry_run: bool | None = None,
+        request_id: str | None = None,
+    ) -> HandoverAnswer:
+        """Hand an agent's work over to another agent: claims, task, unfinished files and a briefing.
+
+        Answers: handover, agent, state, own, to, claims[], tasks[], files[], left[], waiting[]; sometimes name,
+        to_name, until.
+        Raises: NotFound, Invalid, Forbidden, Killed, Held, Deadlock, Quota, Busy, Unavailable, Fenced.
         """
 
     async def inbox(
@@ -434,10 +452,10 @@ class AsyncMethods:
         limit: int | None = None,
         after: str | None = None,
     ) -> RestoreAnswer:
-        """Restore a file that was overwritten while another agent held it; without a path, list what is kept.
+        """Restore a file that was overwritten while another agent held it; without a file, list what is kept.
 
-        Answers: ; sometimes kept[], restored, id, undo, token, more, cursor.
-        Raises: Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
+        Answers: ; sometimes kept[], restored, id, undo, token, holders[], more, cursor.
+        Raises: Conflict, Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
 
     async def revive(self, agent: str, *, request_id: str | None = None) -> ReviveAnswer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import quoted
+from dibs.errors import quoted, restoring, taking_away
 from dibs.interfaces.top.model import Model
 from dibs.interfaces.top.words import clock as time_of_day
 from dibs.interfaces.top.words import count, covers, joined, length, listed, ms, plain, touches
@@ -43,6 +43,7 @@ LOG_PAGE = 500
 NEEDS = {
     "kill": "kill", "killall": "kill", "revive": "revive", "release": "release", "requeue": "task move",
     "cancel": "task cancel", "message": "send", "ask": "ask", "ack": "alerts ack", "restore": "restore",
+    "diff": "diff", "handover": "handover", "undo": "restore",
 }  # fmt: skip
 
 
@@ -163,7 +164,7 @@ def _release(model: Model, path: str) -> Action | None:
     ends = f" and has {length(ms(left) - state.now)} left" if left else ""
     return Action(
         f"Release {path}, held by {who}?", operation="release", verb="Release", told=who, why=True,
-        intro=f"{who} holds it since {time_of_day(ms(found[0]['since']), seconds=False)}{ends}. It has not agreed.",
+        intro=f"{who} has held it since {time_of_day(ms(found[0]['since']), seconds=False)}{ends}. It has not agreed.",
         rows=[
             ("#", f"{who} loses it now and is notified, with the reason; a late write under token {token} is refused"),
             ("~", f"{_names(model, waits)} {'gets' if len(waits) == 1 else 'get'} it at once" if waits
@@ -174,7 +175,7 @@ def _release(model: Model, path: str) -> Action | None:
             *sorted([f"{state.name_of(claim['agent'])} holds {_claim_text(claim)}" for claim in found]),
             *sorted([f"{state.name_of(wait['agent'])} waits" for wait in waits]),
         ],
-        command=lambda why: f"dibs release {quoted(path)} --force --why {quoted(why)}",
+        command=lambda why: taking_away([path], why),
         fields=lambda why: {"resources": [path], "force": True, "why": why},
         proof=("claim.ended", "claim.released"), subjects={claim["claim"] for claim in found}, done=f"Released {path}",
     )  # fmt: skip
@@ -234,10 +235,11 @@ def _restore(model: Model, path: str, kept: list[KeptView]) -> Action | None:
         rows=[
             ("#", f"The file gets its earlier content ({str(found['blob'])[:12]})"),
             ("o", "The present content is kept, too: the restore can be undone"),
-            ("~", f"{holders} holds it now: only the holder can restore it, any other agent is refused" if holders
-             else "Nobody holds it now; you hold it afterwards"),
+            ("~", f"{holders} {'hold' if ' and ' in holders else 'holds'} it now: it stays so. {holders} "
+             f"{'are' if ' and ' in holders else 'is'} told to read it again" if holders
+             else "Nobody holds it now; it stays free"),
         ],
-        facts=[str(found["id"]), holders], command=lambda _: f"dibs restore {quoted(found['id'])}",
+        facts=[str(found["id"]), holders], command=lambda _: restoring(found["id"]),
         fields=lambda _: {"what": found["id"]}, proof=("edit.restored",), subjects={path}, done=f"Restored {path}",
     )  # fmt: skip
 

@@ -26,7 +26,7 @@ from textual.widgets import Static
 
 from dibs.interfaces.top import actions, words, worktrees
 from dibs.interfaces.top.action_thread import reason_of
-from dibs.interfaces.top.dialogs import Compose, Confirm, Field, Keys
+from dibs.interfaces.top.dialogs import Compose, Confirm, Field, Keys, Sheet
 from dibs.interfaces.top.keys import ACTIONS, CHORDS
 from dibs.interfaces.top.panes import AGENTS, ALERT, LOG
 from dibs.interfaces.top.picture import frame
@@ -324,7 +324,7 @@ class Top(App[None]):
         if again and not state.found_from:
             return
         before = state.found_from if again else (state.events[0]["seq"] if state.events else state.seq + 1)
-        fields = {"limit": SEARCH_EVENTS, "before": before, **search_fields(query)}
+        fields = {"limit": SEARCH_EVENTS, "before": before, "sentences": True, **search_fields(query)}
         self.tell("searching the log …")
         answer = await self.ask(lambda asker: asker.ask("log", fields))
         if answer is not None:
@@ -337,7 +337,8 @@ class Top(App[None]):
         """Read the events before the first that is here."""
         first = self.state.events[0]["seq"]
         after = max(0, first - 1 - PAGE_EVENTS)
-        answer = await self.ask(lambda asker: asker.ask("log", {"after": after, "limit": first - 1 - after}))
+        fields: dict[str, object] = {"after": after, "limit": first - 1 - after, "sentences": True}
+        answer = await self.ask(lambda asker: asker.ask("log", fields))
         if answer is not None:
             events = answer["events"]
             self.state.older(events, older=bool(events) and events[0]["seq"] > 1)
@@ -359,6 +360,7 @@ class Top(App[None]):
     def open(self, what: str) -> None:
         """Open a story."""
         story = Story(what)
+        story.select_first(self.view.model)
         self.view.stories.append(story)
         self.paint()
         self.run_worker(self._read(story))
@@ -415,8 +417,32 @@ class Top(App[None]):
             await self.push_screen(Compose(self._desk, self.tell, kind, subject, title))
         elif kind == "restore":
             self.run_worker(self._restore(subject))
+        elif kind in {"diff", "handover", "undo"}:
+            self.run_worker(self._agent_work(kind, subject))
+        elif kind == "kill" and self.view.model.shown.get(subject) == "dead":
+            self.tell(f"{self.state.name_of(subject)} is dead already: d shows its work, H hands it over, u undoes it")
         else:
             await self._confirm(kind, subject, None, "there is nothing to do any more: it changed meanwhile")
+
+    async def _agent_work(self, kind: str, agent: str) -> None:
+        """Look at an agent's work, hand it over, or undo it: what there is of it is read first."""
+        from dibs.interfaces.top import agent_work
+
+        name = self.state.name_of(agent)
+        screen: Sheet | None = None
+        if kind == "diff":
+            shown = await self.ask(lambda asker: agent_work.diff_of(asker, agent))
+            screen = agent_work.Diff(name, shown) if shown is not None else None
+        elif kind == "handover":
+            seen = await self.ask(lambda asker: agent_work.work_of(asker, agent))
+            model = self.view.model
+            screen = agent_work.HandOver(self._desk, self._confirmed, model, seen) if seen is not None else None
+        else:
+            plan = await self.ask(lambda asker: agent_work.undone(asker, agent, dry_run=True))
+            if plan is not None:
+                screen = agent_work.UndoWork(self._desk, self._confirmed, name, agent, plan)
+        if screen is not None:
+            await self.push_screen(screen)
 
     async def _restore(self, path: str) -> None:
         kept = await self.ask(actions.kept_contents)

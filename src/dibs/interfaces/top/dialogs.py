@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 REASON_CHARS, MESSAGE_CHARS = 500, 4_000
 MOST_CHANGES = 6  # of facts, that are shown
-HINTS = "tab next  enter choose  esc keep as it is"
+HINTS = "tab next  enter choose  esc cancel"
 BUSY = "…"
 
 

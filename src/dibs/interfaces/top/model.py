@@ -7,7 +7,7 @@ a refused deadlock kept together.
 from __future__ import annotations
 
 from dibs.interfaces.top.state import LOST
-from dibs.interfaces.top.words import ALERTS, count, is_name, ms
+from dibs.interfaces.top.words import ALERTS, count, is_name, joined, ms, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ STALE_MS = 4 * 3_600_000  # an idea that nobody touched for this long
 LOW_MS = 180_000  # a claim in its last three minutes, and its last quarter, is soon over
 DEEPEST = 60  # folders of the tree; what is deeper is one row
 STOPPED = ("failed", "quarantined")
-GRAVE = ("silent", "killed")
+SEVERITIES = ("error", "warning", "info")
+GRAVE = ("asks you", "stalled", "silent", "killed")
+MAX_SINGLE = 3  # alerts of one kind that have rows of their own; more are one row
 
 
 class Model:
@@ -58,6 +60,8 @@ class Model:
         ]  # fmt: skip
         self.shown = {agent["agent"]: agent["shown"] for agent in self.agents}
         self.longest_name = max([len(agent["name"]) for agent in self.agents], default=0)
+        self.longest_task = max([len(task["id"]) for task in self.task_of.values()], default=0)
+        self.longest_state = max([len(holds_up(blocked)) for blocked in self.blocks.values()], default=0)
         self.agents.sort(key=lambda agent: (self._rank(agent), self._since(agent), agent["name"]))
         self.deadlocks = [
             alert for alert in state.alerts
@@ -76,6 +80,9 @@ class Model:
             return "killed"
         if agent["state"] == "gone" or agent["health"] == "dead":
             return "dead"
+        needing = {"waits for a person": "asks you", "stalled": "stalled"}.get(agent["activity"])
+        if needing:
+            return needing
         if identifier in self.wait_of:
             return "waiting"
         if identifier in self.quiet:
@@ -104,6 +111,9 @@ class Model:
         return {"working": 4, "idle": 5, "dead": 6}.get(shown, 4)
 
     def _since(self, agent: Agent) -> int:
+        """Within a rank: who waits for a person by what it holds up, and who waits by how long."""
+        if agent["shown"] in {"asks you", "stalled"}:
+            return -1_000 * len(self.blocks.get(agent["agent"], ())) - len(self.held_by.get(agent["agent"], ()))
         return ms(self.wait_of[agent["agent"]]["since"]) if agent["shown"] == "waiting" else 0
 
     def files_of(self, agent: str) -> list[str]:
@@ -119,22 +129,23 @@ class Model:
 
     def verdict(self) -> tuple[str, str, str]:
         """Is everything fine: in two words, in some more, and how it looks."""
-        state, needed = self.state, len(self.open)
+        state, needing = self.state, [alert for alert in self.open if alert["severity"] != "info"]
+        needed = len({alert["kind"] for alert in needing})
         if state.phase == LOST:
             return "UNKNOWN", f"{needed} needed you" if needed else "", "dead"
         if self.is_empty:
             return "NOBODY HERE YET", "workspace is ready", "dead"
         if needed:
-            kinds = list(dict.fromkeys([str(ALERTS.get(alert["kind"], alert["kind"])).lower() for alert in self.open]))
+            kinds = list(dict.fromkeys([str(ALERTS.get(alert["kind"], alert["kind"])).lower() for alert in needing]))
             return f"{needed} {'NEEDS' if needed == 1 else 'NEED'} YOU", ", ".join(kinds[:4]), "bad"
         if state.warnings:
             return count(len(state.warnings), "WARNING"), "the store", "bad"
         blocked = f"{len(self.waits)} blocked" if self.waits else "nobody is blocked"
-        return "ALL WELL", f"no open alert, {blocked}", "ok"
+        return "ALL WELL", f"{'nothing needs you' if self.open else 'no open alert'}, {blocked}", "ok"
 
     def by_state(self) -> list[tuple[str, int]]:
         """How many agents are in each state."""
-        order = ("working", "waiting", "idle", "silent", "dead", "killed")
+        order = ("asks you", "stalled", "working", "waiting", "idle", "silent", "dead", "killed")
         found = [(word, len([agent for agent in self.agents if agent["shown"] == word])) for word in order]
         return [one for one in found if one[1]]
 
@@ -177,13 +188,19 @@ class Model:
 
 
 def _worst_first(alerts: list[AlertView]) -> list[OpenAlert]:
-    """Errors before warnings, new before old; equal ones are one, with how many there are."""
-    merged: dict[tuple[str, str, str], OpenAlert] = {}
-    for alert in alerts:
-        key = alert["kind"], alert["agent"], alert["text"]
+    """By severity, new before old; many of one kind are one, with how many there are."""
+    merged: dict[tuple[str, ...], OpenAlert] = {}
+    many = {alert["kind"] for alert in alerts if sum(one["kind"] == alert["kind"] for one in alerts) > MAX_SINGLE}
+    for alert in sorted(alerts, key=lambda one: (SEVERITIES.index(one["severity"]), -ms(one["since"]))):
+        key = (alert["kind"],) if alert["kind"] in many else (alert["kind"], alert["agent"], alert["text"])
         known = merged.get(key, {**alert, "times": 0, "ids": []})
         merged[key] = {**known, "times": known["times"] + 1, "ids": [*known["ids"], alert["id"]]}
-    return sorted(merged.values(), key=lambda alert: (alert["severity"] != "error", -ms(alert["since"])))
+    return list(merged.values())
+
+
+def holds_up(blocked: list[WaiterView]) -> str:
+    """What an agent does that others wait for."""
+    return f"* holds up {joined(plain(wait['name'] or wait['agent']) for wait in blocked)}"
 
 
 def is_low(claim: ClaimView, now: int) -> bool:

@@ -10,7 +10,7 @@ from functools import partial
 from dibs.interfaces.cli.terminal import cut_path
 from dibs.interfaces.top import event_texts, words
 from dibs.interfaces.top.draw import bar, fit, pad, spaced
-from dibs.interfaces.top.model import STALE_MS, is_low, tree
+from dibs.interfaces.top.model import STALE_MS, holds_up, is_low, tree
 from dibs.interfaces.top.rows import Row, Rows
 from dibs.interfaces.top.words import ALERTS, length, ms, plain
 
@@ -34,9 +34,10 @@ SORTS: dict[int, tuple[str, ...]] = {
 }  # fmt: skip
 STATE, PERCENT, SINCE, BAR, LEFT = 15, 3, 6, 8, 6
 NAME_LEAST, NAME_MOST = 5, 16
-KIND, KIND_SHORT = 16, 14
-SHAPES = {"working": "*", "waiting": "~", "idle": "o", "silent": "?", "dead": "x", "killed": "x"}
-TONES = {"working": "ok", "waiting": "wait", "idle": "dim", "silent": "bad", "dead": "dead", "killed": "bad"}
+SHAPES = {"working": "*", "waiting": "~", "idle": "o", "silent": "?", "dead": "x", "killed": "x",
+          "asks you": "!", "stalled": "?"}  # fmt: skip
+TONES = {"working": "ok", "waiting": "wait", "idle": "dim", "silent": "bad", "dead": "dead", "killed": "bad",
+         "asks you": "bad", "stalled": "bad"}  # fmt: skip
 TASK_SHAPES = {"executing": "*", "ready": "o", "blocked": "~", "stopped": "!", "complete": "+", "cancelled": "x"}
 TASK_TONES = {"executing": "ok", "blocked": "wait", "stopped": "bad", "complete": "dim", "cancelled": "dim"}
 
@@ -60,30 +61,33 @@ def head_of(pane: int, model: Model, columns: int) -> Line:
     """The titles above a pane's columns."""
     name = names_width(model)
     if pane == AGENTS:
-        task, holds = _agent_columns(columns, name)
+        state, task, holds = _agent_columns(model, columns, name)
         text = (
-            f" {pad('AGENT', name)} {pad('STATE', STATE)} {pad('TASK', task)} {pad('%', PERCENT, right=True)} "
-            f"{pad('HOLDS, OR WAITS FOR', holds)} {pad('FOR', SINCE, right=True)}"
+            f" {pad('AGENT', name)} {pad('STATE', state)} {pad('TASK', task)} {pad('%', PERCENT, right=True)} "
+            f"{pad('HOLDS, OR WAITS FOR', holds)} {pad('SINCE', SINCE, right=True)}"
         )
     elif pane == HELD:
-        text = f" {pad('PATH', _held_column(columns, name))} {pad('HOLDER', name)} {pad('LEFT', BAR + 1 + LEFT)}"
+        left = pad("TIME LEFT", BAR + 1 + LEFT, right=True)
+        text = f" {pad('PATH', _held_column(columns, name))} {pad('HOLDER', name)} {left}"
     elif pane == WAITS:
-        text = f" {pad('AGENT', name)} {pad('STATE', 15)} WANTS, OF"
+        text = f" {pad('AGENT', name)} {pad('STATE', 15)} WANTS, HELD BY"
     elif pane == TASKS:
         title = pad("TASK", _task_column(columns, name))
-        text = f" {pad('STATE', 13)} {title}  P {pad('AGENT', name)} {'%':>3} {'AGE':>6}"
+        text = f" {pad('STATE', 13)} {title} PRI {pad('AGENT', name)} {'%':>3} {'AGE':>6}"
     else:
-        text = f" {'EVENT':>6} {pad('TIME', 8)} {pad('AGENT', name)} {pad('KIND', _kind(columns))} ABOUT"
+        text = f" {'EVENT':>6} {pad('TIME', 8)} WHAT HAPPENED"
     return fit([(text, "dim")], columns)
 
 
 # --- agents
 
 
-def _agent_columns(columns: int, name: int) -> tuple[int, int]:
-    rest = max(0, columns - (name + STATE + PERCENT + SINCE + 6))
-    task = rest * 2 // 5
-    return task, rest - task
+def _agent_columns(model: Model, columns: int, name: int) -> tuple[int, int, int]:
+    """Columns for the state, the task and what is held: the state has what it needs, within limits."""
+    state = max(STATE, min(columns * 3 // 10, model.longest_state))
+    rest = max(0, columns - (name + state + PERCENT + SINCE + 6))
+    task = min(rest * 2 // 5, max(len("TASK"), model.longest_task))
+    return state, task, rest - task
 
 
 def state_word(model: Model, agent: Agent) -> tuple[str, str]:
@@ -92,13 +96,15 @@ def state_word(model: Model, agent: Agent) -> tuple[str, str]:
     shape, tone = SHAPES[shown], TONES[shown]
     if shown == "waiting":
         return f"{shape} waits {length(now - ms(model.wait_of[agent['agent']]['since']), fine=True)}", tone
-    if shown in {"silent", "dead", "idle"}:
+    if shown == "asks you":
+        return f"{shape} {shown} {length(now - ms(agent['waits']['since']))}", tone
+    if shown in {"silent", "dead", "idle", "stalled"}:
         return f"{shape} {shown} {length(now - ms(agent['last_seen']))}", tone
     if shown == "working" and model.hurt(agent["agent"]):
         return "! violated", "bad"
     blocked = model.blocks.get(agent["agent"])
     if shown == "working" and blocked:
-        return f"{shape} holds up {words.joined(plain(wait['name'] or wait['agent']) for wait in blocked)}", "wait"
+        return holds_up(blocked), "wait"
     return f"{shape} {shown}", tone
 
 
@@ -130,13 +136,13 @@ def _begun(model: Model, agent: Agent) -> int:
 
 
 def _agent(model: Model, agent: Agent, name: int, columns: int) -> Line:
-    task_columns, holds_columns = _agent_columns(columns, name)
+    state_columns, task_columns, holds_columns = _agent_columns(model, columns, name)
     word, tone = state_word(model, agent)
     task = model.task_of.get(agent["agent"])
     percent = task.get("progress") if task else None
     return spaced(
-        columns, (pad(plain(agent["name"]), name), "bold"), (pad(word, STATE), tone),
-        (pad(plain(task["id"]) if task else "-", task_columns), "" if task else "dim"),
+        columns, (pad(plain(agent["name"]), name), "bold"), (pad(word, state_columns), tone),
+        (pad(plain(task["id"] if task else agent.get("doing") or "-"), task_columns), "" if task else "dim"),
         (pad("" if percent is None else str(percent), PERCENT, right=True), ""), _holds(model, agent, holds_columns),
         (pad(length(model.state.now - _begun(model, agent)), SINCE, right=True), "dim"),
     )  # fmt: skip
@@ -203,7 +209,7 @@ def _held_row(model: Model, row: TreeRow, name: int, columns: int) -> Line:
     waiters = words.joined(plain(one["name"] or one["agent"]) for one in row["waits"])
     note = f" ~ {waiters}" if waiters else ""
     mode = f" {claim['mode']}" if claim["mode"] != "write" else ""
-    note = f"{mode}{note}"[: width // 2]
+    note = f"{mode}{note}"[: max(width // 2, width - len(indent) - len(text))]
     hurt, low = row["path"] in model.violated, is_low(claim, now)
     quiet = model.shown.get(claim["agent"]) in {"silent", "dead"}
     tone = "bad" if hurt else "dead" if quiet else "wait" if low else "held"
@@ -235,10 +241,9 @@ def _waits(model: Model, order: str) -> list[Row]:
     name = names_width(model)
     inside: set[str] = set()
     for lock in model.deadlocks:
-        at = words.clock(ms(lock["since"]))
-        title = f"DEADLOCK of {len(lock['cycle'])}, refused {at}"
-        story = f"ev:{lock['evidence'][-1]}" if lock.get("evidence") else ""
-        rows.append(Row(lock["id"], partial(_title, title, "bad"), open=story, search="deadlock"))
+        at = words.clock(ms(lock["since"]), seconds=False)
+        title = f"DEADLOCK of {len(lock['cycle'])}: enter shows how to resolve it ({at})"
+        rows.append(Row(lock["id"], partial(_title, title, "bad"), open=f"alert:{lock['id']}", search="deadlock"))
         for step in lock["cycle"]:
             inside.add(step["agent"])
             wait = model.wait_of.get(step["agent"])
@@ -270,7 +275,7 @@ def _wait(
     model: Model, agent: str, resource: str, holder: str, since: int, refused: bool, name: int, columns: int
 ) -> Line:
     name_of, past = model.state.name_of, length(model.state.now - since, fine=True)
-    of = f"  of {plain(name_of(holder))}" if holder else ""
+    of = f"  held by {plain(name_of(holder))}" if holder else ""
     word = f"refused {past}" if refused else f"waits {past}"
     room = max(8, columns - name - 18 - len(of))
     tone = "bad" if refused else "wait"
@@ -284,7 +289,7 @@ def _wait(
 
 
 def _task_column(columns: int, name: int) -> int:
-    return max(8, columns - name - 30)
+    return max(8, columns - name - 31)
 
 
 def task_counts(model: Model, board: dict[str, list[TaskView]]) -> list[str]:
@@ -333,10 +338,10 @@ def _task(model: Model, state: str, task: TaskView, name: int, columns: int) -> 
         text += f"  try {task['attempt']} of {task['max_attempts']}"
     word = task["state"] if state == "stopped" else state
     since = ms(task.get("started_at") if state == "executing" else task["created_at"])
-    percent, priority = task.get("progress"), f"{task['priority']:>2}"
+    percent, priority = task.get("progress"), f"{task['priority']:>3}"
     return spaced(
         columns, (f"{TASK_SHAPES.get(state, '.')} {pad(word, 11)}", TASK_TONES.get(state, "")),
-        (pad(text, width - max(0, len(priority) - 2)), "dim" if state == "complete" else ""), (priority, "dim"),
+        (pad(text, width - max(0, len(priority) - 3)), "dim" if state == "complete" else ""), (priority, "dim"),
         (pad(plain(task.get("name") or task["agent"] or ""), name), "bold"),
         (pad("" if percent is None else str(percent), PERCENT, right=True), ""),
         (pad(length(now - since) if since else "", SINCE, right=True), "dim"),
@@ -344,10 +349,6 @@ def _task(model: Model, state: str, task: TaskView, name: int, columns: int) -> 
 
 
 # --- the log
-
-
-def _kind(columns: int) -> int:
-    return KIND if columns > 90 else KIND_SHORT  # noqa: PLR2004 - a pane of its own on a wide terminal
 
 
 def matches(model: Model, event: Event, query: str) -> bool:
@@ -384,27 +385,21 @@ def _log(model: Model, order: str, query: str) -> Sequence[Row]:
         first = events[0]["seq"] if events else 0
         found = [event for event in model.state.found if event["seq"] < first] + found
     things = found[:] if order == "oldest" else found[::-1]  # a copy: the log grows meanwhile
-    return Rows(things, lambda event: str(event["seq"]), lambda event: event_row(model, event))
+    return Rows(things, lambda event: str(event["seq"]), event_row)
 
 
-def event_row(model: Model, event: Event) -> Row:
+def event_row(event: Event) -> Row:
     """An event as a row."""
-    return Row(str(event["seq"]), partial(_event, model, event), open=f"ev:{event['seq']}", agent=event["agent"])
+    return Row(str(event["seq"]), partial(_event, event), open=f"ev:{event['seq']}", agent=event["agent"])
 
 
-def _event(model: Model, event: Event, columns: int) -> Line:
-    name = names_width(model)
-    return fit([(f" {event['seq']:>6} ", "dim"), *event_spans(model, event, name, _kind(columns))], columns)
+def _event(event: Event, columns: int) -> Line:
+    return fit([(f" {event['seq']:>6} ", "dim"), *event_spans(event)], columns)
 
 
-def event_spans(model: Model, event: Event, name: int, kind: int) -> list[Span]:
-    """When, who, what, about what."""
-    about, says = plain(model.state.about(event)), plain(event_texts.says(event))
-    return [
-        (words.clock(event["ms"]), "dim"), (" ", ""), (pad(plain(event.get("name") or event["agent"]), name), "bold"),
-        (" ", ""), (pad(plain(event["kind"]), max(kind, len(event["kind"]))), event_texts.tone(event)), (" ", ""),
-        (f"{about}  " if about else "", ""), (says, "dim"),
-    ]  # fmt: skip
+def event_spans(event: Event) -> list[Span]:
+    """When, and what happened."""
+    return [(words.clock(event["ms"]), "dim"), (" ", ""), (event_texts.says(event), event_texts.tone(event))]
 
 
 # --- alerts
@@ -417,9 +412,13 @@ def remedies(model: Model, alert: OpenAlert) -> list[tuple[str, str]]:
     if kind == "violation":
         found.append(("R restore", f"restore:{alert['subject']}"))
     elif kind == "deadlock":
-        found.append(("g w resolve", "go:waits"))
-    elif kind in {"silent", "dead"} and known:
-        found.append(("x kill", f"kill:{agent}"))
+        found.append(("enter resolve", "go:waits"))
+    elif kind in {"asks", "silent"} and known and alert.get("resources"):
+        found.append(("r release", f"release:{alert['resources'][0]}"))
+    elif kind == "dead":
+        keys = {"diff": "d diff", "handover": "H hand over", "undo": "u undo"}
+        offered = [one["act"] for one in alert.get("actions", ())]
+        found += [(keys[act], f"{act}:{agent}") for act in offered if act in keys]
     elif kind == "hold" and known:
         found.append(("r release", f"release:{(alert.get('resources') or [alert['subject']])[0]}"))
     elif kind == "poison":
@@ -443,14 +442,14 @@ def _alerts(model: Model, _: str) -> list[Row]:
 
 def _alert(model: Model, alert: OpenAlert, number: int, columns: int) -> Line:
     word = str(ALERTS.get(alert["kind"], alert["kind"])) + (f" x{alert['times']}" if alert["times"] > 1 else "")
-    style = "bad" if alert["severity"] == "error" else "wait"
+    style = {"error": "bad", "warning": "wait"}.get(alert["severity"], "dim")
     name = model.state.name_of(alert["agent"])
     text = alert["text"] if not alert["agent"] or name in alert["text"] else f"{name}: {alert['text']}"
     if alert.get("cycle"):
         ring = [model.state.name_of(step["agent"]) for step in alert["cycle"]]
         text = f"{' > '.join([*ring, ring[0]])}, {name} was refused"
-    todo = next((text for text, _ in remedies(model, alert)), "a ack")
     wide = columns >= 120  # noqa: PLR2004 - where the wide layout begins, about
+    todo = "   ".join([text for text, _ in remedies(model, alert)][: None if wide else 1]) or "a ack"
     event = f"#{alert['evidence'][0]}  " if wide and alert.get("evidence") else ""
     end = f"{event}{length(model.state.now - ms(alert['since']))}  {todo}"
     if wide and todo != "a ack":

@@ -23,15 +23,19 @@ if TYPE_CHECKING:
     from dibs.interfaces.top.rows import Line, Row, Span
     from dibs.interfaces.top.state import FleetState
 
-WIDE, TALL = 130, 30  # from this size on all panes are shown
+    Band = tuple[tuple[int, int], ...]  # panes next to each other, each with its columns
+
+WIDE, TALL = 100, 30  # from this size on all panes are shown
+WIDEST = 160  # columns from which on agents, what is held and who waits are next to each other
+LOWEST = 7  # rows that are left for the last band: the log
 ROOMY = 100  # columns from which on a title has its count
 ALERT_SHARE = 0.34  # of the height, at most
 LATEST, LATEST_FROM = 3, 12  # events below a pane, and the rows from which on there is room for them
 
 HINTS = "j/k move  enter story  / filter  s sort  m message  r release  x kill  ? keys"
-HINTS_WIDE = "tab pane  j/k move  enter story  / filter  s sort  m message  a ack  r release  x kill  ? keys"
+HINTS_WIDE = "tab pane  z zoom  j/k move  enter story  / filter  s sort  m message  a ack  r release  x kill  ? keys"
 HINTS_VIEWER = "j/k move  enter story  / filter  s sort  ? keys"
-STORY_HINTS = "j/k move  enter open  esc back  m message  r release  x kill  q leave"
+STORY_HINTS = "j/k move  enter open  esc back  m message  A ask  r release  x kill  q leave"
 NOTHING = {
     AGENTS: "no agent is here now", HELD: "nothing is held: every path is free", WAITS: "nobody waits",
     TASKS: "no task", LOG: "no event",
@@ -48,7 +52,7 @@ def frame(view: View, columns: int, rows: int) -> list[Line]:
     """All lines. What the mouse can point at is noted in `view.targets`."""
     model = view.model
     view.targets.clear()
-    wide = columns >= WIDE and rows >= TALL
+    wide = columns >= WIDE and rows >= TALL and not view.zoomed
     lines = _header_wide(model, columns) if wide else _header(model, columns)
     if view.state.phase == LOST:
         lines.append(_lost(view.state, columns))
@@ -205,13 +209,15 @@ def _task_lines(model: Model, pane: int, columns: int) -> list[Line]:
 
 def _latest(model: Model, columns: int, rows: int) -> list[Line]:
     """The last events, and what `top` itself has to say."""
-    name, state = panes.names_width(model), model.state
-    lines = [fit([(f" {words.clock(at)} {text}", "held")], columns) for at, text in state.marks[-1:]]
-    lines += [
-        fit([(" ", ""), *panes.event_spans(model, event, name, panes.KIND_SHORT)], columns)
-        for event in reversed(state.events[-rows:])
-    ]
+    state = model.state
+    lines = _mark(state, columns)
+    lines += [fit([(" ", ""), *panes.event_spans(event)], columns) for event in reversed(state.events[-rows:])]
     return _filled(lines[:rows], columns, rows)
+
+
+def _mark(state: FleetState, columns: int) -> list[Line]:
+    """What `top` itself has to say."""
+    return [fit([(f" {words.clock(at)} {text}", "held")], columns) for at, text in state.marks[-1:]]
 
 
 def _tabs(view: View, columns: int, shown: int, line: int) -> Line:
@@ -250,21 +256,66 @@ def _count(model: Model, pane: int) -> str:
 
 
 def _all(view: View, columns: int, rows: int, above: int) -> list[Line]:
-    """Agents, what is held and who waits; tasks and the log below them."""
-    first, second = columns * 44 // 100, columns * 28 // 100
-    third, wide = columns - first - second - 2, columns - first - 1
-    upper = max(6, (rows - 2) * 3 // 5)
-    lower, below = rows - upper - 2, above + upper + 2
-    lines = [_border(view, ((AGENTS, first), (HELD, second), (WAITS, third)), columns, above)]
-    lines += _beside(
-        _pane(view, AGENTS, 0, above + 1, (first - 1, upper)),
-        _pane(view, HELD, first + 1, above + 1, (second - 1, upper)),
-        _pane(view, WAITS, first + second + 2, above + 1, (third, upper)),
-    )
-    lines.append(_border(view, ((TASKS, first), (LOG, wide)), columns, below - 1, end=first + second + 1))
-    counts = _task_lines(view.model, TASKS, first - 1)
-    tasks = _pane(view, TASKS, 0, below + len(counts), (first - 1, lower - len(counts)))
-    return lines + _beside([*counts, *tasks][:lower], _pane(view, LOG, first + 1, below, (wide, lower)))
+    """Agents, what is held and who waits; tasks and the log below them. Each band has the rows that it needs."""
+    bands = _bands(view, columns)
+    lines: list[Line] = []
+    for place, (panes_of_band, height) in enumerate(zip(bands, _heights(view, bands, rows), strict=True)):
+        ends = [at for at, _ in _borders(bands[place - 1])] if place else []
+        lines.append(_border(view, panes_of_band, columns, above + len(lines), ends))
+        left, parts = 0, []
+        for pane, size in panes_of_band:
+            width = size if (pane, size) == panes_of_band[-1] else size - 1
+            parts.append(_headed(view, pane, left, above + len(lines), (width, height)))
+            left += size + 1
+        lines += _beside(*parts)
+    return lines
+
+
+def _bands(view: View, columns: int) -> list[Band]:
+    """Which panes are next to each other, each with its columns."""
+    model = view.model
+    has_tasks = bool(model.tasks) or view.pane == TASKS
+    if columns >= WIDEST:
+        first, second = columns * 42 // 100, columns * 28 // 100
+        lower: Band = ((TASKS, first), (LOG, columns - first - 1)) if has_tasks else ((LOG, columns),)
+        return [((AGENTS, first), (HELD, second), (WAITS, columns - first - second - 2)), lower]
+    held = columns * (48 if model.waits or model.deadlocks else 60) // 100
+    tasks: list[Band] = [((TASKS, columns),)] if has_tasks else []
+    return [((AGENTS, columns),), ((HELD, held), (WAITS, columns - held - 1)), *tasks, ((LOG, columns),)]
+
+
+def _heights(view: View, bands: list[Band], rows: int) -> list[int]:
+    """The rows of each band, without its border: what it needs; the last one has the rest, and never nothing."""
+    room = rows - len(bands)
+    needs = [max([_need(view, pane) for pane, _ in band]) for band in bands[:-1]]
+    budget = max(2 * len(needs), room - LOWEST)
+    while sum(needs) > budget:
+        needs[needs.index(max(needs))] -= 1
+    return [*needs, room - sum(needs)]
+
+
+def _need(view: View, pane: int) -> int:
+    """The rows of a pane with its titles; one at least, which says that there is nothing."""
+    titles = 3 if pane == TASKS else 1
+    return titles + max(1, len(view.rows(pane)))
+
+
+def _headed(view: View, pane: int, left: int, above: int, size: tuple[int, int]) -> list[Line]:
+    """A pane with the titles of its columns."""
+    columns, rows = size
+    marks = _mark(view.state, columns) if pane == LOG else []
+    lines = [*_task_lines(view.model, pane, columns), panes.head_of(pane, view.model, columns), *marks][:rows]
+    return [*lines, *_pane(view, pane, left, above + len(lines), (columns, rows - len(lines)))]
+
+
+def _borders(band: Band) -> list[tuple[int, int]]:
+    """The columns where a line between two panes is, and which pane is left of it."""
+    found, at = [], 0
+    for pane, size in band[:-1]:
+        at += size
+        found.append((at, pane))
+        at += 1
+    return found
 
 
 def _beside(*parts: list[Line]) -> list[Line]:
@@ -278,27 +329,31 @@ def _beside(*parts: list[Line]) -> list[Line]:
     return lines
 
 
-def _border(view: View, parts: tuple[tuple[int, int], ...], columns: int, line: int, end: int = 0) -> Line:
-    """The titles of panes that are next to each other. `end`: where a line from above ends."""
+def _border(view: View, band: Band, columns: int, line: int, ends: list[int]) -> Line:
+    """The titles of panes that are next to each other. `ends`: where lines from above end."""
     spans: list[Span] = []
-    for pane, size in parts:
-        spans += [("┼" if end else "┬", "dim")] if spans else []
+    begins = [at for at, _ in _borders(band)]
+    for pane, size in band:
+        spans += [("┬", "dim")] if spans else []
         text, style = _title(view, pane, with_count=True)
         begin = width_of(spans) + 1
         view.targets.append((line, range(begin, begin + cells(text)), pane, -1))
         spans += [("─", "dim"), (text, style), ("─" * max(0, size - 1 - cells(text)), "dim")]
-    return _joint(fit(spans, columns), end)
+    found = fit(spans, columns)
+    for place in ends:
+        found = _joint(found, place, "┼" if place in begins else "┴")
+    return found
 
 
-def _joint(line: Line, place: int) -> Line:
+def _joint(line: Line, place: int, sign: str) -> Line:
     """A rule where a line from above ends."""
     spans: Line = []
     at = 0
     for text, style in line:
         offset = place - at
         at += len(text)
-        joint = place > 0 and 0 <= offset < len(text) and text[offset] == "─"
-        spans.append((f"{text[:offset]}┴{text[offset + 1 :]}" if joint else text, style))
+        joint = 0 <= offset < len(text) and text[offset] in "─┬"
+        spans.append((f"{text[:offset]}{sign}{text[offset + 1 :]}" if joint else text, style))
     return spans
 
 

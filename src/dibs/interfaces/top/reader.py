@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.top.state import FleetState
     from dibs.operations.agents.answers import WhoamiAnswer
     from dibs.operations.alerts.answers import AlertsAnswer
+    from dibs.operations.core.call import Call
     from dibs.operations.landing.answers import LandingsAnswer, RadarAnswer
     from dibs.operations.runs.answers import RunProgress, RunView
 
@@ -66,7 +67,11 @@ class Asker:
         """One operation or query, as a door asks for it."""
         session, operation = self.session, catalogue.operation(name)
         values = read_fields.request(session, operation, fields or {}, typed=True)
-        return session.answer(operation, session.identify(self._agent, request=request), values)
+        return session.answer(operation, self.caller(request), values)
+
+    def caller(self, request: str = "") -> Call:
+        """Who asks."""
+        return self.session.identify(self._agent, request=request)
 
     def listing(self, topic: str) -> tuple[Mapping[str, object], bool]:
         """All entries of a topic up to a limit, in the first answer's place; and whether there are more."""
@@ -81,7 +86,7 @@ class Asker:
     def rights(self) -> tuple[WhoamiAnswer, dict[str, bool]]:
         """Who this is, and which operations may be called."""
         who: WhoamiAnswer = self.ask("whoami")
-        return who, rights.may(self.session.identify(self._agent), who["role"])
+        return who, rights.may(self.caller(), who["role"])
 
     def close(self) -> None:
         """Close the session's connections; the next question opens them again."""
@@ -111,7 +116,7 @@ class FeedReader(threading.Thread):
         with state.mutex:
             state.me, state.role, state.may = who["name"] or who["agent"], who["role"], may
             state.workspace = asker.session.place.root.rpartition("/")[2]
-        log = asker.ask("log", {"limit": FIRST_EVENTS})
+        log = asker.ask("log", {"limit": FIRST_EVENTS, "sentences": True})
         for topic in ("status", "agents", "alerts"):
             self.read(topic)
         state.begin(log["events"], int(log["cursor"] or 0), older=log["earlier"])
@@ -219,7 +224,7 @@ class FeedReader(threading.Thread):
         """The events after the last one that is here; returns how many."""
         count, more = 0, True
         while more and not self._stopping.is_set():
-            answer = self._asker.ask("log", {"after": self._state.seq, "limit": PAGE_EVENTS})
+            answer = self._asker.ask("log", {"after": self._state.seq, "limit": PAGE_EVENTS, "sentences": True})
             events, more = answer["events"], answer["more"]
             if events and events[0]["seq"] > self._state.seq + 1:
                 self._anew(

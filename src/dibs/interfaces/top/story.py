@@ -11,7 +11,8 @@ from dibs.interfaces.top.words import covers, length, ms, plain, touches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
     from dibs.interfaces.top import records
     from dibs.interfaces.top.model import Model
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SHOWN = 200  # events; the log has the rest
 LABEL = 11
+CONTINUES = " "  # in the place of a label: the line belongs to the one above
 MOST_LISTED = 30
 TEXT = 66  # columns of a long text: it fits beside its label on a terminal of 80
 HOLDS = 100  # claims of one agent that are listed
@@ -44,8 +46,8 @@ class Story:
             "worktrees": {"kind": "landing."}, "alert": {"text": self.id},
         }  # fmt: skip
         if self.kind not in fields:
-            return {"after": int(self.id) - 1, "limit": 1}
-        return {**fields[self.kind], "limit": SHOWN}
+            return {"after": int(self.id) - 1, "limit": 1, "sentences": True}
+        return {**fields[self.kind], "limit": SHOWN, "sentences": True}
 
     def title(self, model: Model) -> str:
         """What it is, in some words."""
@@ -60,6 +62,11 @@ class Story:
             return "worktrees: coming conflicts, and what lands"
         return plain(f"task {self.id}" if self.kind == "task" else self.id)
 
+    def select_first(self, model: Model) -> None:
+        """Select what can be acted on: the first way out of a deadlock, where there is one."""
+        rows = self.rows(model)
+        self.index = next((place for place, row in enumerate(rows) if row.id.startswith("fact way ")), 0)
+
     def rows(self, model: Model) -> list[Row]:
         """Facts, then events, newest first."""
         facts = _FACTS[self.kind](model, self)
@@ -69,7 +76,7 @@ class Story:
                 events[event["seq"]] = event
         found = [events[seq] for seq in sorted(events, reverse=True)][:SHOWN]
         title = f"Story: {words.count(len(found), 'event')}, newest first"
-        return [*facts, fact("", ""), fact("", title, tone="bold"), *[event_row(model, event) for event in found]]
+        return [*facts, fact("", ""), fact("", title, tone="bold"), *[event_row(event) for event in found]]
 
     def concerns(self, model: Model, event: records.Event) -> bool:
         """Is an event that is here about this?"""
@@ -93,13 +100,27 @@ class Story:
         return str(event["seq"]) == identifier
 
 
-def fact(label: str, text: str, *, tone: str = "", open: str = "") -> Row:
+def _long(label: str, text: str, *, tone: str = "") -> list[Row]:
+    """A text that may take several lines."""
+    lines = wrapped(plain(text), TEXT, MOST_LISTED)
+    return [fact(label if place == 0 else CONTINUES, line, tone=tone) for place, line in enumerate(lines)]
+
+
+def _each(label: str, things: Iterable[tuple[str, str]], *, tone: str = "") -> list[Row]:
+    """Several facts of one label, which is said once; each leads to its own story."""
+    return [
+        fact(label if place == 0 else CONTINUES, text, tone=tone, open=opens, row=f"{label} {text}")
+        for place, (text, opens) in enumerate(things)
+    ]
+
+
+def fact(label: str, text: str, *, tone: str = "", open: str = "", row: str = "") -> Row:
     """A line of facts; `open` is the story that it leads to."""
 
     def draw(columns: int) -> Line:
         return fit([(f" {pad(label, LABEL)} " if label else " ", "dim"), (plain(text), tone)], columns)
 
-    return Row(f"fact {label} {text[:60]}", draw, open=open)
+    return Row(f"fact {row or label} {text[:60]}", draw, open=open)
 
 
 def _agent(model: Model, story: Story) -> list[Row]:
@@ -114,12 +135,11 @@ def _agent(model: Model, story: Story) -> list[Row]:
     rows = [fact("State", word, tone=tone), fact("Where", ", ".join([str(one) for one in where if one]) or "not known")]
     if wait:
         of = words.joined(state.name_of(one["agent"]) for one in wait["holders"])
-        rows.append(fact("Waits for", f"{wait['resources'][0]}{f' of {of}' if of else ''}", tone="wait",
-                         open=f"file:{wait['resources'][0]}"))  # fmt: skip
-    rows += [
-        fact("Holds up", state.name_of(one["agent"]), open=f"agent:{one['agent']}")
-        for one in model.blocks.get(identifier, [])
-    ]
+        what = wait["resources"][0]
+        held_by = f", held by {of}: A asks, r releases it" if of else ""
+        rows.append(fact("Waits for", f"{what}{held_by}", tone="wait", open=f"file:{what}"))
+    blocked = model.blocks.get(identifier, [])
+    rows += _each("Holds up", [(state.name_of(one["agent"]), f"agent:{one['agent']}") for one in blocked])
     if task:
         done = f", {task['progress']}%" if task.get("progress") is not None else ""
         since = length(state.now - ms(task["started_at"])) if task.get("started_at") else ""
@@ -134,11 +154,13 @@ def _agent(model: Model, story: Story) -> list[Row]:
     if agent.get("cpu") is not None:
         use = f"{round(agent['cpu'])} % of a core, {words.byte_count(agent['memory'])}B"
     rows += [fact("Last heard", f"{length(state.now - ms(agent['last_seen']))} ago"), fact("Use", use)]
+    holds = []
     for claim in held[:HOLDS]:
         left = length(ms(claim["expires_at"]) - state.now) if claim["expires_at"] else "…"
         path = claim["resources"][0]
         opens = f"task:{path[5:]}" if path.startswith("task:") else f"file:{path}"
-        rows.append(fact("Holds", f"{', '.join(claim['resources'])}  {claim['mode']}, {left} left", open=opens))
+        holds.append((f"{', '.join(claim['resources'])}  {claim['mode']}, {left} left", opens))
+    rows += _each("Holds", holds)
     if len(held) > HOLDS:
         rows.append(fact("", f"and {len(held) - HOLDS} more"))
     return rows
@@ -213,23 +235,19 @@ def _alert(model: Model, story: Story) -> list[Row]:
     state, alert = model.state, _alert_of(model, story.id)
     if alert is None:
         return [fact("State", "cleared: its cause is gone", tone="ok")]
-    tone = "bad" if alert["severity"] == "error" else "wait"
-    text = wrapped(plain(alert["text"]), TEXT, MOST_LISTED)
-    rows = [fact("State", f"{alert['severity']}, {alert['state']}", tone=tone)]
-    rows += [fact("What" if place == 0 else "", f"{'' if place == 0 else ' ' * (LABEL + 1)}{line}")
-             for place, line in enumerate(text)]  # fmt: skip
-    rows.append(fact("To do", alert["remedy"], tone="held"))
-    if alert["agent"]:
-        rows.append(fact("Agent", state.name_of(alert["agent"]), open=f"agent:{alert['agent']}"))
-    rows += [fact("About", path, open=f"file:{path}") for path in alert.get("resources") or ()]
-    for step in alert.get("cycle") or ():
-        said = f"{state.name_of(step['agent'])} wants {step['resource']}, held by {state.name_of(step['holder'])}"
-        rows.append(fact("Cycle", said, tone="bad", open=f"agent:{step['holder']}"))
+    tone = {"error": "bad", "warning": "wait"}.get(alert["severity"], "dim")
+    rows = [fact("State", f"{alert['severity']}, {alert['state']}", tone=tone), *_long("What", alert["text"])]
+    if alert.get("cycle"):
+        rows += ways_out(model, alert)
+    else:
+        rows += _long("To do", alert["remedy"], tone="held")
+        if alert["agent"]:
+            rows.append(fact("Agent", state.name_of(alert["agent"]), open=f"agent:{alert['agent']}"))
+        rows += _each("About", [(path, f"file:{path}") for path in alert.get("resources") or ()])
     if alert.get("expected") is not None:
         rows.append(fact("Expected", f"{length(alert['expected'] * 1000)}, so far {length(alert['actual'] * 1000)}"))
     repeats = f", {words.count(alert['repeats'], 'time')} again" if alert.get("repeats") else ""
     rows.append(fact("Since", f"{length(state.now - ms(alert['since']))} ago{repeats}"))
-    rows += [fact("Evidence", f"event {number}", open=f"ev:{number}") for number in alert.get("evidence") or ()]
     taken, sent = alert.get("acknowledged"), alert.get("delivery")
     if taken:
         why = f": {taken['why']}" if taken["why"] else ""
@@ -237,6 +255,20 @@ def _alert(model: Model, story: Story) -> list[Row]:
     if sent:
         rows.append(fact("Delivery", f"{sent['state']}{': ' if sent['why'] else ''}{sent['why']}"))
     return rows
+
+
+def ways_out(model: Model, alert: AlertView) -> list[Row]:
+    """How a deadlock is resolved: one of its claims is released. Each row is such a claim: A asks, r takes it."""
+    name_of = model.state.name_of
+    rows = [
+        fact("", ""),
+        fact("", "How to resolve: select any one of these; A asks its holder, r releases it", tone="bold"),
+    ]
+    for number, step in enumerate(alert["cycle"], 1):
+        gets = "gets it" if step["agent"] in model.wait_of else "can claim it"
+        said = f"{name_of(step['holder'])} releases {step['resource']}, and {name_of(step['agent'])} {gets}"
+        rows.append(fact(f"Way {number}", said, tone="wait", open=f"file:{step['resource']}", row=f"way {number}"))
+    return [*rows, fact("", "")]
 
 
 def _worktrees(model: Model, _: Story) -> list[Row]:
@@ -249,24 +281,26 @@ def _event(model: Model, story: Story) -> list[Row]:
     if event is None:
         return [fact("Event", "it is not in the log any more, or not yet here")]
     rows = [
-        fact("Kind", event["kind"], tone=event_texts.tone(event)), fact("Time", words.clock(ms(event["at"]))),
+        *_long("What", event_texts.says(event), tone=event_texts.tone(event)),
+        fact("Time", f"{words.clock(ms(event['at']))}, {length(state.now - ms(event['at']))} ago"),
         fact("Agent", event.get("name") or event["agent"], open=f"agent:{event['agent']}"),
-    ]  # fmt: skip
-    about = words.resources_of(event["data"]) or state.resources.get(event["subject"], [])
-    rows += [
-        fact("About", path, open=f"task:{path[5:]}" if path.startswith("task:") else f"file:{path}")
-        for path in about[:MOST_LISTED]
     ]
+    about = words.resources_of(event["data"]) or state.resources.get(event["subject"], [])
+    rows += _each(
+        "About",
+        [(path, f"task:{path[5:]}" if path.startswith("task:") else f"file:{path}") for path in about[:MOST_LISTED]],
+    )
     if not about:
         opens = next((f"{kind}:{event['subject']}" for kind, known in (("task", state.tasks), ("agent", state.agents))
                       if event["subject"] in known), "")  # fmt: skip
-        rows.append(fact("About", event["subject"], open=opens))
-    said = event_texts.says(event)
-    data = jsontext.encode(event["data"])
-    return [*rows, *([fact("Says", said)] if said else []), *[
-        fact("Data" if number == 0 else "", data[number * 100 : number * 100 + 100])
-        for number in range(min(12, -(-len(data) // 100)))
-    ]]  # fmt: skip
+        rows.append(fact("About", state.name_of(str(event["subject"])), open=opens))
+    return [*rows, fact("Kind", event["kind"], tone="dim"), *_long("Fields", _fields(event["data"]), tone="dim")]
+
+
+def _fields(data: dict[str, Any]) -> str:
+    """The data of an event, as `log --raw` and its JSON have it."""
+    said = [f"{name} {value if isinstance(value, str) else jsontext.encode(value)}" for name, value in data.items()]
+    return ", ".join([one for one in said if one])
 
 
 _FACTS: dict[str, Callable[[Model, Story], list[Row]]] = {

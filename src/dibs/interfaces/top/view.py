@@ -39,6 +39,7 @@ class View:
         self.query = dict.fromkeys(range(6), "")
         self.stories: list[Story] = []
         self.follow = True
+        self.zoomed = False  # on a wide terminal: the chosen pane alone
         self.targets: list[tuple[int, range, int, int]] = []  # of the mouse: line, columns, pane, row or -1 (its title)
         self._toast, self._toast_until = "", 0
         self._model: Model | None = None
@@ -159,6 +160,10 @@ class View:
         self.follow = not self.follow
         self.toast = "following the log" if self.follow else "the log is paused; space follows it again"
 
+    def toggle_zoom(self) -> None:
+        """The chosen pane alone, or all of them."""
+        self.zoomed = not self.zoomed
+
     # --- what is selected
 
     def subject(self, *kinds: str) -> str:
@@ -179,8 +184,9 @@ class View:
         return self.subject("agent") or (row.agent if row is not None else "")
 
     def held_path(self) -> str:
-        """The claimed resource that covers what is selected."""
-        wanted = self.subject("file")
+        """The claimed resource that covers what is selected, or that the selected agent waits for."""
+        wait = self.model.wait_of.get(self.agent())
+        wanted = self.subject("file") or (wait["holders"][0]["resource"] if wait and wait["holders"] else "")
         paths = [str(path) for claim in self.model.claims for path in claim["resources"]]
         return next((path for path in paths if wanted and covers(path, wanted)), "")
 
@@ -233,6 +239,9 @@ SUBJECTS: dict[str, tuple[Callable[[View], str], str]] = {
     "ask": (View.held_path, "select a held path first"),
     "release": (lambda view: view.remedy("release") or view.held_path(), "select a held path first: 2 shows them"),
     "kill": (lambda view: view.remedy("kill") or view.agent(), "select an agent first"),
+    "diff": (View.agent, "select an agent first"),
+    "handover": (View.agent, "select an agent first"),
+    "undo": (View.agent, "select an agent first"),
     "revive": (View.killed, "select a killed agent first"),
     "requeue": (
         View.stopped_task, "select a task that failed, is quarantined or was cancelled: 4 shows them"

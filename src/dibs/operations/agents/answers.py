@@ -11,8 +11,18 @@ if TYPE_CHECKING:
     from dibs.operations.messages.answers import MessageView
 
 AgentState = Literal["alive", "gone", "unknown", "left", "killed"]
+Activity = Literal[
+    "working", "idle", "waits for a person", "stalled", "exited", "left", "killed", "unknown"
+]  # unknown: it runs where nothing can be seen from here, and was not heard of lately
 Health = Literal["dead", "seen", "idle", "silent"]
 Breaker = Literal["closed", "open", "half-open"]
+
+
+class PersonWaitView(TypedDict):
+    """That an agent waits for a person."""
+
+    since: str
+    what: str  # a permission, a question: in its client's words
 
 
 class AgentView(TypedDict):
@@ -23,8 +33,16 @@ class AgentView(TypedDict):
     kind: Literal["agent", "person"]
     type: str
     can: list[str]
-    state: AgentState
+    state: AgentState  # of its process
     health: Health
+    activity: Activity  # what it is at: the one word for people
+    doing: NotRequired[str]  # the first words of its last prompt
+    waits: NotRequired[PersonWaitView]
+    stalled_since: NotRequired[str]
+    idle_since: NotRequired[str]  # its last turn ended then
+    holds: NotRequired[int]  # claims; in `agents` and `status`
+    holds_up: NotRequired[list[str]]  # agents that want what it holds; in `agents` and `status`, if there are any
+    holds_up_name: NotRequired[list[str]]
     incarnation: int
     client: str  # the kind of its client (`claude`), "" if that is not known
     host: str | None

@@ -57,9 +57,10 @@ UUID_RUN_LENGTHS = [8, 4, 4, 4, 12]  # the lengths of a UUID's runs
 NAME_FIELDS = {
     "agent": "name", "holder": "holder_name", "from": "from_name", "to": "to_name", "changed_by": "changed_by_name",
     "note_by": "note_by_name", "finished_by": "finished_by_name", "by": "by_name", "ended_by": "ended_by_name",
-    "coordinator": "coordinator_name", "electorate": "electorate_name", "who": "who_name",
+    "coordinator": "coordinator_name", "electorate": "electorate_name", "who": "who_name", "agents": "agents_name",
+    "holds_up": "holds_up_name",
 }  # fmt: skip
-LIST_FIELDS = frozenset({"to", "electorate"})  # those that may name several
+LIST_FIELDS = frozenset({"to", "electorate", "agents", "holds_up"})  # those that may name several
 CALLER = "incarnation"  # `whoami` has it; its `by` says how the caller was named (`user`, `process`), which is no agent
 CALLER_VALUES = frozenset({"payload", "value", "result", "data", "spec"})  # the caller's own values: left alone
 

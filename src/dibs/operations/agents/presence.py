@@ -8,13 +8,13 @@ process is refused when it uses the old ones.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations.agents import aliases, beliefs, departures, names, roles, speech, stops
+from dibs.operations.agents import aliases, beliefs, departures, names, roles, speech, stops, turns
 from dibs.operations.agents.records import AGENT_KEYS, get_agent, put_agent, registered_agent
 from dibs.operations.agents.registration import register, set_process
-from dibs.operations.claims import endings, releases, resources, views
+from dibs.operations.claims import contention, endings, releases, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import check_agent_id, iso, process_name, related, with_jobs
+from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, iso, process_name, related, with_jobs
 from dibs.operations.core.declare import ANYWHERE, BY_AGENT, MAX_TEXTS, PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 from dibs.stores.seam import COMMIT
@@ -94,7 +94,6 @@ MAX_ALERTS_LISTED = 8  # in one briefing
 MAX_ASSIGNED_SHOWN = 20  # of one agent, in a list of agents
 MAX_CLAIMS_READ = 1_000  # in the search for other agents at work
 OTHERS, FILES = 6, 4  # other agents that a briefing names, and the files of each
-RECENT_MS = 120_000  # twice the interval at which an agent's activity is recorded
 
 
 # --- boot
@@ -105,7 +104,7 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> Boot:
     files = request["files"]
     process = request["pid"] if request["pid"] is not None else call.client
     before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
-    agent, moved = _started(tx, call, process, request)
+    agent, moved, is_new = _started(tx, call, process, request)
     known, told = agent.get("rules", ""), agent.get("files", {})
     if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
         agent["rules"], agent["rules_at"] = call.rules, COMMIT
@@ -115,6 +114,8 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> Boot:
     rivals = [aliases.adopt(tx, call, agent, alias) for alias in (before, request["also"]) if alias]
     put_agent(tx, agent)
     call.name = agent["name"]
+    if is_new:
+        FOLLOW_UPS.started(tx, call, request["tree"])
     claims, unended = _live(tx, call, moved=moved)
     if moved:
         _move(tx, call.agent, claims)
@@ -134,9 +135,13 @@ def _boot(tx: Transaction, call: Call, request: BootRequest) -> Boot:
     return answer
 
 
-def _started(tx: Transaction, call: Call, process: Process | None, request: BootRequest) -> tuple[Agent, bool]:
-    """The record of an agent that starts, not written yet; and whether it comes from another process than before."""
+def _started(tx: Transaction, call: Call, process: Process | None, request: BootRequest) -> tuple[Agent, bool, bool]:
+    """The record of an agent that starts, not written yet; whether it comes from another process than before.
+
+    And whether it is a new start: not one of the process that it has already, after a compaction.
+    """
     agent, moved = get_agent(tx, call.agent), False
+    is_new = agent is None or agent["left"] or process is None or agent["process"] != process
     type_, client_type = request["type"], request["client_type"]
     if agent is None:
         agent = register(tx, call, process, client_type or type_ or call.kind)
@@ -149,7 +154,10 @@ def _started(tx: Transaction, call: Call, process: Process | None, request: Boot
         agent["client_type"] = client_type
     agent["can"] = sorted(set(request["can"])) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
-    agent.pop("ended", None)
+    for over in ("ended", "waits", "stalled"):
+        agent.pop(over, None)  # type: ignore[misc]
+    if process is not None and agent["process"] != process:
+        agent.pop("turn", None)  # of a process that ended in the middle of it
     if process is not None and agent["process"] != process:
         set_process(tx, agent, process, program=call.is_program(process), host=call.host)
     agent["client"] = call.kind or agent.get("client", "")
@@ -157,7 +165,7 @@ def _started(tx: Transaction, call: Call, process: Process | None, request: Boot
         agent["incarnation"] += 1
     if not call.is_person:
         agent["works"] = True
-    return agent, moved
+    return agent, moved, is_new
 
 
 def _move(tx: Transaction, agent: str, claims: list[Claim]) -> None:
@@ -386,6 +394,7 @@ def _known(tx: Transaction, agent: str) -> Agent:
 # --- who is there
 
 LEFT: Literal["left"] = "left"
+NEEDS_PERSON = ("waits for a person", "stalled")
 STATES = ("alive", "gone", "unknown", LEFT, "killed")  # unknown: its process cannot be seen from here
 
 
@@ -395,15 +404,16 @@ def _agents(tx: Transaction, call: Call, request: AgentsRequest) -> AgentsAnswer
     type_, state = request["type"], request["state"]
 
     def fits(agent: Agent) -> bool:
-        return (not type_ or agent["type"] == type_) and (not state or _state(call, agent) == state)
+        return (not type_ or agent["type"] == type_) and (not state or state_of(call, agent) == state)
 
     limit = paging.check_limit(request["limit"])
     page = listed(tx, call, limit, request["after"], all=request["all"] or state == LEFT, fits=fits)
     at_work = _at_work(tx, page.records)
     listing: list[AgentView] = [
-        {**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], []), **_assigned(tx, agent)}
-        for agent in page.records
+        {**agent, "tasks": at_work.get(agent["agent"], []), **_assigned(tx, record)}
+        for agent, record in zip(with_load(tx, call, page.records), page.records, strict=True)
     ]
+    listing.sort(key=_urgency)
     asked: UsageAsked = {"usage": True} if request["usage"] else {}
     return {"agents": listing, **asked, **page.answer()}
 
@@ -436,6 +446,25 @@ def listed(
         ]
 
     return paging.read(tx, [(paging.KEYS, AGENT_KEYS, there), (paging.KEYS, AGENT_KEYS, elsewhere)], limit, after)
+
+
+def with_load(tx: Transaction, call: Call, agents: Sequence[Agent]) -> list[AgentView]:
+    """The agents as people see them, with what each holds and whom it holds up."""
+    counts, wanting = contention.held_counts(tx), contention.held_up(tx)
+    views: list[AgentView] = []
+    for agent in agents:
+        view: AgentView = {**shown(tx, call, agent), "holds": counts.get(agent["agent"], 0)}
+        if agent["agent"] in wanting:
+            view["holds_up"] = wanting[agent["agent"]]
+        views.append(view)
+    return views
+
+
+def _urgency(agent: AgentView) -> tuple[int, int, int]:
+    """Those that need a person first, by what they hold up; the others keep their order."""
+    if agent["activity"] not in NEEDS_PERSON:
+        return 1, 0, 0
+    return 0, -len(agent.get("holds_up", ())), -agent["holds"]
 
 
 def _is_present(call: Call, agent: Agent) -> bool:
@@ -499,8 +528,9 @@ def shown(tx: Transaction, call: Call, agent: Agent) -> AgentView:
         "kind": agent.get("kind", "agent"),
         "type": agent["type"],
         "can": agent["can"],
-        "state": _state(call, agent),
+        "state": state_of(call, agent),
         "health": _health(tx, call, agent),
+        "activity": turns.activity(tx, call, agent),
         "incarnation": agent["incarnation"],
         "client": agent.get("client", ""),
         "host": process[0] if process is not None else None,
@@ -510,6 +540,14 @@ def shown(tx: Transaction, call: Call, agent: Agent) -> AgentView:
         "last_seen": iso(tx, agent["seen"]),
         "breaker": _breaker(tx, call, agent),
     }
+    if agent.get("doing"):
+        shown["doing"] = agent["doing"]
+    if shown["activity"] == "waits for a person":
+        shown["waits"] = {"since": iso(tx, agent["waits"]["since"]), "what": agent["waits"]["what"]}
+    elif shown["activity"] == "stalled":
+        shown["stalled_since"] = iso(tx, agent["stalled"])
+    elif shown["activity"] == "idle" and "rested" in agent:
+        shown["idle_since"] = iso(tx, agent["rested"])
     if agent["left"]:
         shown["left_at"] = iso(tx, agent["seen"])  # its last act
     if agent["killed"]:
@@ -521,7 +559,7 @@ def shown(tx: Transaction, call: Call, agent: Agent) -> AgentView:
     return shown
 
 
-def _state(call: Call, agent: Agent) -> AgentState:
+def state_of(call: Call, agent: Agent) -> AgentState:
     """An agent's state, as far as it was checked."""
     if agent["killed"]:
         return "killed"
@@ -537,7 +575,7 @@ def _health(tx: Transaction, call: Call, agent: Agent) -> Health:
     alive = call.facts.get(process_name(agent["process"])) if agent["process"] is not None else None
     if alive is False:
         return "dead"
-    if tx.now - agent["seen"] <= RECENT_MS:
+    if tx.now - agent["seen"] <= turns.RECENT_MS:
         return "seen"
     return "idle" if alive else "silent"
 
@@ -596,6 +634,7 @@ OPERATIONS = (
                 longest=200,
                 sent_by=ANYWHERE,
             ),
+            Field("tree", "tree", "the working tree that it starts in", default="", internal=True, sent_by=ANYWHERE),
             Field(
                 "also",
                 "text",

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
         type: str  # what it does, such as `tester`; the agent says so at its boot
         can: list[str]  # what it can do
 
+    class PersonWait(TypedDict):
+        """That an agent waits for a person."""
+
+        since: int  # ms
+        what: str  # a permission, a question: in the client's words
+
     class Agent(Worker):
         """An agent, from its first call on."""
 
@@ -56,6 +62,13 @@ if TYPE_CHECKING:
         files: NotRequired[dict[str, str]]  # shared texts that it was shown at boot: name → digest
         mourned: NotRequired[str]  # the process whose death was told
         ended: NotRequired[str]  # the process that ended in order
+        turn: NotRequired[int]  # ms: a turn is open since then; absent: none is, or its client reports none
+        rested: NotRequired[int]  # ms: its turn ended then, and left nothing running; absent while it is at work
+        busy: NotRequired[bool]  # its turn ended, and left something running
+        doing: NotRequired[str]  # the first words of its last prompt
+        waits: NotRequired[PersonWait]
+        stalled: NotRequired[int]  # ms: its turn is open, and there was no sign and no CPU time since then
+        handed: NotRequired[str]  # the process whose work was handed over
         also: NotRequired[list[str]]  # other ids of the same agent
         same: NotRequired[str]  # this is such an id: the agent that it means
 

@@ -30,6 +30,7 @@ class BootRequest(TypedDict):
     pid: Process | None
     client_type: str
     believed: Sequence[str]
+    tree: str
     also: str
     files: dict[str, str] | None
 
@@ -76,6 +77,11 @@ class ServeTokenRequest(TypedDict):
     hash: str
     before: str
 
+class StalledRequest(TypedDict):
+    """The request of `stalled`."""
+
+    quiet: Sequence[tuple[str, int]]
+
 class TokenListRequest(TypedDict):
     """The request of `token list`."""
 
@@ -98,6 +104,12 @@ class TokenRevokeRequest(TypedDict):
     """The request of `token revoke`."""
 
     id: str
+
+class TurnRequest(TypedDict):
+    """The request of `turn`."""
+
+    what: Literal["prompted", "asks", "over"]
+    text: str
 
 class UseRequest(TypedDict):
     """The request of `use`."""

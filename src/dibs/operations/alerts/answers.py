@@ -8,7 +8,7 @@ from dibs.operations.claims.answers import AlertShort
 from dibs.operations.core.answers import Page
 
 AlertKind = Literal[
-    "hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "removed",
+    "hold", "wait", "deadlock", "expired", "dead", "asks", "silent", "violation", "bypass", "removed",
     "deploy_stale", "deploy_unverified", "poison", "breaker", "store", "rules",
 ]  # fmt: skip
 AlertState = Literal["open", "acknowledged", "cleared"]
@@ -26,7 +26,7 @@ class AlertGroup(TypedDict):
     text: str  # of the most severe, the newest of these; and how many more
     remedy: str  # a command
     dismiss: str  # a command: all of them
-    agents: list[str]
+    agents: list[str]  # their names
     ids: list[str]
     since: str  # of the first cause
 

@@ -6,7 +6,7 @@ gone, "" while it stands. They only read.
 
 from __future__ import annotations
 
-from dibs.errors import counted, quoted
+from dibs.errors import asking, counted, quoted
 from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts.audience import FEW, few, name_of
 from dibs.operations.alerts.records import ERROR, INFO, WARNING, get_alert
@@ -59,7 +59,7 @@ def hold(tx: Transaction, call: Call, suspicion: Suspicion[DelayFacts]) -> Findi
     actual, names = tx.now - suspicion["since"], facts["resources"]
     text = f"{name_of(tx, agent)} has held {few(names)} for more than twice the expected {span(facts['expected'])}."
     return {
-        "severity": INFO, "text": text, "remedy": f"dibs ask {quoted(names[0])} 'how much longer?'", "tell": [agent],
+        "severity": INFO, "text": text, "remedy": asking(names[0], "how much longer?"), "tell": [agent],
         "resources": names, "expected": facts["expected"], "actual": actual, "facts": {},
     }  # fmt: skip
 
@@ -91,7 +91,7 @@ def wait(tx: Transaction, call: Call, suspicion: Suspicion[DelayFacts]) -> Findi
         f"{span(facts['expected'])}."
     )
     return {
-        "severity": WARNING, "text": text, "remedy": f"dibs ask {quoted(names[0])} 'please release it'",
+        "severity": WARNING, "text": text, "remedy": asking(names[0], "please release it"),
         "tell": [agent, *holders], "resources": names, "expected": facts["expected"], "actual": actual,
         "facts": {"holders": holders},
     }  # fmt: skip
@@ -134,7 +134,7 @@ def deadlock(tx: Transaction, call: Call, suspicion: Suspicion[DeadlockFacts]) -
     text = f"deadlock prevented: {name_of(tx, suspicion['agent'])}'s request was refused ({steps})."
     wanted = cycle[0]["resource"]
     return {
-        "severity": ERROR, "text": text, "remedy": f"dibs ask {quoted(wanted)} 'please release it: deadlock'",
+        "severity": ERROR, "text": text, "remedy": asking(wanted, "please release it: deadlock"),
         "tell": agents, "resources": [step["resource"] for step in cycle], "facts": {"cycle": cycle},
     }  # fmt: skip
 

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.operations.alerts.records import Alert, Facts, Finding
+    from dibs.operations.claims.answers import AlertAction
 
     Judge = Callable[
         ..., Finding[Facts] | None
     ]  # transaction, call and suspicion → what the alert says; None: no alert
     Gone = Callable[..., str]  # transaction, call and alert → why its cause is gone; "" while it stands
     Releasable = Callable[..., list[str]]  # alert and agent → what this agent can release to end it
+    Told = Callable[..., str]  # transaction and alert → its text now
+    Acts = Callable[..., list[AlertAction]]  # transaction and alert → what a person can do about it
 
 
 def _nothing(alert: Alert[Facts], agent: str) -> list[str]:
@@ -79,10 +82,19 @@ TABLE = {
         "Dead", agent_causes.dead, agent_causes.dead_gone, observed=False,
         cause="an agent's process exited without signing off, and it held something, or another agent "
         "coordinates it. The alert says what "
-        "was released, and what stays until its deadline because it was not tied to that process. A client that closed "
+        "was released, which task is back in the queue, what stays until its deadline because it was not tied to that "
+        "process, and how many files have uncommitted work of it; with what can be done: `dibs diff`, `dibs handover`, "
+        "`dibs undo`, `dibs alerts ack`. A client that closed "
         "its connection to `dibs mcp` in order is not reported",
         severity="error; warning if it held nothing",
-        end="it booted again, left, was killed or forgotten; or a day after the acknowledgement",
+        end="it booted again, left, was killed or forgotten, or its work was handed over; or a day after the "
+        "acknowledgement",
+    ),
+    "asks": Kind(
+        "Waits for you", agent_causes.asks, agent_causes.asks_gone,
+        cause="an agent waits for a person (a permission, a question) and holds what others wait for",
+        severity="error",
+        end="it was answered, or nobody waits for it any more",
     ),
     "silent": Kind(
         "Silent", agent_causes.silent, agent_causes.silent_gone,
@@ -148,3 +160,8 @@ TABLE = {
     ),
 }  # fmt: skip
 COLLECTING = ("expired",)  # kinds of which the same cause again adds to what the alert says
+
+# Kinds whose text has more to say at each look than when it was raised, and those about which a person can do several
+# things.
+TEXTS: dict[str, Told] = {"dead": agent_causes.dead_text}
+ACTIONS: dict[str, Acts] = {"dead": agent_causes.dead_actions}

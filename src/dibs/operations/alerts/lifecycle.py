@@ -22,6 +22,7 @@ is a part of the record: delivery.py.
 from __future__ import annotations
 
 from dibs.operations.agents import names
+from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts import kinds, views
 from dibs.operations.alerts.audience import coordinators
 from dibs.operations.alerts.records import (
@@ -185,9 +186,17 @@ def _tell(tx: Transaction, call: Call, alert: Alert[Facts], agents: Sequence[str
         todo, own = f"`{alert['remedy']}`", views.own_remedy(alert, agent)
         if own:
             todo = f"`{own}` as soon as you can (for others: {todo})"
-        text = f"{alert['text']} To do: {todo}; `dibs alerts` has alert {alert['alert']}."
+        whose = (
+            "To do by its holder or a person" if alert["kind"] == "violation" and not _is_person(tx, agent) else "To do"
+        )
+        text = f"{alert['text']} {whose}: {todo}; `dibs alerts` has alert {alert['alert']}."
         mailbox.post(tx, agent, voice, alert["kind"], text, alert=alert["alert"], resources=alert["resources"], **facts)
     alert["told"] = sorted({*concerned, *told})[:MAX_TOLD]
+
+
+def _is_person(tx: Transaction, agent: str) -> bool:
+    record = get_agent(tx, agent)
+    return record is not None and record.get("kind") == "person"
 
 
 # --- acknowledged, cleared, dropped

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dibs.errors import quoted
+from dibs.operations.agents import names
+from dibs.operations.agents.records import get_agents
 from dibs.operations.alerts import kinds
 from dibs.operations.alerts.records import CLEARED, ERROR, INFO, OPEN, WARNING, get_alerts
 from dibs.operations.core.call import iso
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.alerts.answers import AlertDelivery, AlertGroup, AlertView
     from dibs.operations.alerts.records import Alert, Delivery, Facts
-    from dibs.operations.claims.answers import AlertShort
+    from dibs.operations.claims.answers import AlertAction, AlertShort
     from dibs.stores.seam import Json, Transaction
 
 RANK = {INFO: 0, WARNING: 1, ERROR: 2}
@@ -45,8 +47,8 @@ def shown(tx: Transaction, alert: Alert[Facts]) -> AlertView:
         "state": alert["state"],
         "subject": alert["subject"],
         "agent": alert["agent"],
-        "text": alert["text"],
-        "remedy": alert["remedy"],
+        "text": _text(tx, alert),
+        "remedy": _remedy(tx, alert),
         "resources": alert["resources"],
         "since": iso(tx, alert["since"]),
         "raised_at": iso(tx, alert["raised"]),
@@ -66,16 +68,27 @@ def shown(tx: Transaction, alert: Alert[Facts]) -> AlertView:
         view["cleared"] = {"at": iso(tx, alert["cleared"]["at"]), "why": alert["cleared"]["why"]}
     if alert["delivery"]:
         view["delivery"] = delivery_of(alert["delivery"])
+    view.update(_actions(tx, alert))
     typed: AlertView = view
     return typed
+
+
+def _text(tx: Transaction, alert: Alert[Facts]) -> str:
+    told = kinds.TEXTS.get(alert["kind"]) if alert["state"] != CLEARED else None
+    return alert["text"] if told is None else told(tx, alert)
+
+
+def _actions(tx: Transaction, alert: Alert[Facts]) -> dict[str, list[AlertAction]]:
+    actions = kinds.ACTIONS.get(alert["kind"]) if alert["state"] != CLEARED else None
+    return {} if actions is None else {"actions": actions(tx, alert)}
 
 
 def short(tx: Transaction, alert: Alert[Facts]) -> AlertShort:
     """An alert in one line, as `status` and a briefing show it."""
     view: Json = {
         "id": alert["alert"], "kind": alert["kind"], "severity": alert["severity"], "state": alert["state"],
-        "subject": alert["subject"], "agent": alert["agent"], "text": alert["text"], "remedy": alert["remedy"],
-        "since": iso(tx, alert["since"]),
+        "subject": alert["subject"], "agent": alert["agent"], "text": _text(tx, alert), "remedy": _remedy(tx, alert),
+        "since": iso(tx, alert["since"]), **_actions(tx, alert),
     }  # fmt: skip
     typed: AlertShort = view
     return typed
@@ -95,9 +108,9 @@ def grouped(tx: Transaction, alerts: Iterable[Alert[Facts]]) -> list[AlertGroup]
         group: Json = {
             "kind": kind, "label": kinds.TABLE[kind].label, "severity": worst["severity"], "count": count,
             "needs_you": RANK[worst["severity"]] > RANK[INFO], "text": f"{worst['text']}{more}",
-            "remedy": worst["remedy"] if count == 1 else f"dibs alerts --kind {kind}",
-            "dismiss": f"dibs alerts ack {worst['alert']}" if count == 1 else f"dibs alerts ack --kind {kind}",
-            "agents": list(dict.fromkeys(alert["agent"] for alert in same if alert["agent"]))[:MAX_GROUP_AGENTS],
+            "remedy": _remedy(tx, worst) if count == 1 else f"dibs alerts --kind {quoted(kind)}",
+            "dismiss": f"dibs alerts ack {quoted(worst['alert']) if count == 1 else f'--kind {quoted(kind)}'}",
+            "agents": _names(tx, same),
             "ids": [alert["alert"] for alert in same], "since": iso(tx, min(alert["since"] for alert in same)),
         }  # fmt: skip
         typed: AlertGroup = group
@@ -106,10 +119,28 @@ def grouped(tx: Transaction, alerts: Iterable[Alert[Facts]]) -> list[AlertGroup]
     return groups
 
 
+def _remedy(tx: Transaction, alert: Alert[Facts]) -> str:
+    """The command, with the names of agents: people cannot read the ids that it was made with."""
+    words = alert["remedy"].split(" ")
+    ids = {word for word in words if not names.is_readable(word)}
+    known = get_agents(tx, sorted(ids)) if ids else {}
+    return " ".join([quoted(record["name"]) if (record := known.get(word)) else word for word in words])
+
+
+def _names(tx: Transaction, alerts: list[Alert[Facts]]) -> list[str]:
+    agents = list(dict.fromkeys(alert["agent"] for alert in alerts if alert["agent"]))[:MAX_GROUP_AGENTS]
+    known = names.names_of(tx, agents)
+    return [known.get(agent, agent) for agent in agents]
+
+
 def concerning(tx: Transaction, agent: str, limit: int) -> list[AlertShort]:
     """The alerts that an agent should know of when it boots."""
     alerts = [alert for alert in live(tx) if alert["state"] == OPEN and _concerns(alert, agent)]
-    return [{**short(tx, alert), "remedy": own_remedy(alert, agent) or alert["remedy"]} for alert in alerts[:limit]]
+    return [
+        {**view, "remedy": own_remedy(alert, agent) or view["remedy"]}
+        for alert in alerts[:limit]
+        for view in (short(tx, alert),)
+    ]
 
 
 def _concerns(alert: Alert[Facts], agent: str) -> bool:
@@ -118,5 +149,5 @@ def _concerns(alert: Alert[Facts], agent: str) -> bool:
 
 def own_remedy(alert: Alert[Facts], agent: str) -> str:
     """What the holder itself can do about an alert: to ask the holder is for others. "" for an agent that is none."""
-    names = kinds.TABLE[alert["kind"]].releasable(alert, agent)
-    return f"dibs release {' '.join(map(quoted, dict.fromkeys(names)))}" if names else ""
+    held = kinds.TABLE[alert["kind"]].releasable(alert, agent)
+    return f"dibs release {' '.join(map(quoted, dict.fromkeys(held)))}" if held else ""

@@ -7,7 +7,7 @@
 - A store that warns, or stands in for another; the caller's machine says so.
 
 `due` asks, without a write, whether a sweep would find anything: a waiter asks it often, and sweeps only then.
-Each look is bounded: MAX_OPEN alerts, MAX_WANTING waiters and interests, the agents that the caller brings.
+Each look is bounded: MAX_OPEN alerts, some waiters and interests, the agents that the caller brings.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from dibs.operations.alerts.records import (
     suspicion_key,
     suspicions_at_once,
 )
+from dibs.operations.claims import contention
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import process_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import TypedDict
 
     from dibs.operations.agents.records import Agent, Process
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
         suspected: int  # new suspicions
 
 
-MAX_WANTING = 64  # waiters, and as many interests, by whose wishes one look finds silent holders
+MAX_AT_ONCE = 64  # suspicions that one transaction looks into
 RULES_NOTICED = "rules"  # the suspicion that waits for `[alerts] rules` before it is looked into
 
 
@@ -102,15 +103,15 @@ def _new_suspicions(
     tx: Transaction, call: Call, agents: Sequence[Agent], store: StoreState | None
 ) -> Iterator[Suspicion[Facts]]:
     """New trouble. What has an alert already is left out."""
-    for silent, process, wanted in _silent(tx, call):
-        if get_alert(tx, "silent", silent["agent"]) is None:
-            held = claim_records.claims_of(tx, silent["agent"], limit=1)
+    for kind, holder, process, wanted in _holders_in_the_way(tx, call):
+        if get_alert(tx, kind, holder["agent"]) is None:
+            held = claim_records.claims_of(tx, holder["agent"], limit=1)
             evidence = [[claim["token"], claim["claim"]] for claim in held[:1]]
             facts: SilenceFacts = {
                 "pid": process[3], "resources": list(dict.fromkeys(resource for resource, _ in wanted)),
                 "wanted_by": list(dict.fromkeys(agent for _, agent in wanted)),
             }  # fmt: skip
-            yield _suspicion("silent", silent["agent"], silent["agent"], silent["seen"], evidence, facts)
+            yield _suspicion(kind, holder["agent"], holder["agent"], holder["seen"], evidence, facts)
     for agent in _on_old_rules(tx, call, agents):
         told = agent.get("rules_at")  # the commit with the event that it was told the rules it goes by
         evidence = [] if told is None else [[told, agent["agent"]]]
@@ -133,9 +134,9 @@ def _suspicion(kind: str, subject: str, agent: str, since: int, evidence: list[E
 # --- silent
 
 
-def _silent(tx: Transaction, call: Call) -> Iterator[tuple[Agent, Process, list[tuple[str, str]]]]:
-    """The silent holders, each with its process and what others want of it."""
-    holders = sorted(set(_wanted_holders(tx)))
+def _holders_in_the_way(tx: Transaction, call: Call) -> Iterator[tuple[str, Agent, Process, list[tuple[str, str]]]]:
+    """The holders that wait for a person or are silent, each with its process and what others want of it."""
+    holders = sorted(contention.held_up(tx))
     if not holders:
         return
     limit: int = call.policy.work["alerts"]["silent"]
@@ -146,27 +147,14 @@ def _silent(tx: Transaction, call: Call) -> Iterator[tuple[Agent, Process, list[
         and agent["process"] is not None
         and not agent["left"]
         and not agent["killed"]
-        and tx.now - agent["seen"] > limit
+        and ("waits" in agent or tx.now - agent["seen"] > limit)
     ]
     call.know([process for _, process in quiet])
     for agent, process in quiet:
         if call.alive(process):
             wanted = agent_causes.wanted_of(tx, agent["agent"])
             if wanted:
-                yield agent, process, wanted
-
-
-def _wanted_holders(tx: Transaction) -> Iterable[str]:
-    """The agents that hold what the first waiters and interests want."""
-    holders: dict[str, None] = {}
-    for kind in (claim_records.WAITER, claim_records.INTEREST):
-        for _, _, place in tx.scan(1, claim_records.index_prefix(kind), MAX_WANTING).rows:
-            if place["until"] <= tx.now:
-                continue
-            for record in claim_records.overlapping_claims(tx, place["resources"], place["tree"]):
-                if record["until"] > tx.now and record["agent"] != place["agent"]:
-                    holders[record["agent"]] = None
-    return holders
+                yield "asks" if "waits" in agent else "silent", agent, process, wanted
 
 
 # --- rules
@@ -205,6 +193,6 @@ def look_into(tx: Transaction, call: Call, key: str, suspicion: Suspicion[Facts]
 def at_once(tx: Transaction, call: Call) -> int:
     """Look into the suspicions that were just left; returns how many alerts that raised."""
     raised = 0
-    for key, suspicion in suspicions_at_once(tx, MAX_WANTING):
+    for key, suspicion in suspicions_at_once(tx, MAX_AT_ONCE):
         raised += look_into(tx, call, key, suspicion)
     return raised

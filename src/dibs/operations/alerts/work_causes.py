@@ -5,7 +5,7 @@ claim_causes.py says what the functions are.
 
 from __future__ import annotations
 
-from dibs.errors import quoted
+from dibs.errors import quoted, settling
 from dibs.operations.alerts.audience import FEW, few, name_of
 from dibs.operations.alerts.records import ERROR, WARNING, is_push
 from dibs.operations.guards.records import get_deploy, get_unsettled
@@ -51,9 +51,7 @@ def violation(tx: Transaction, call: Call, suspicion: Suspicion[ViolationFacts])
     facts, path = suspicion["facts"], suspicion["facts"]["path"]
     if violation_gone(tx, call, suspicion):
         return None
-    holder, sure = name_of(tx, facts["holder"]), facts["how"] == "violated"
-    how = "restore" if facts["blob"] else "ack"
-    remedy = f"dibs {how} {quoted(facts['id'])} --as {quoted(holder)}"  # the holder's to do, or a person's for it
+    sure, remedy = facts["how"] == "violated", settling(facts["id"], is_kept=bool(facts["blob"]))
     return {
         "severity": ERROR if sure else WARNING, "text": facts["text"], "remedy": remedy, "resources": [path],
         "facts": {"tree": facts["tree"], "path": path},

@@ -28,6 +28,8 @@ class BlockerView(TypedDict):
     waiting: NotRequired[bool]  # it waits, too, and came first
     subagent: NotRequired[bool]  # of the agent that is refused
     dead: NotRequired[bool]  # its process is gone, and the claim is not tied to it
+    now: NotRequired[str]  # "idle for 25 min", "has waited for a person for 4 min", "stalled for 12 min"
+    doing: NotRequired[str]  # the first words of its last prompt
     task: NotRequired[str]
     title: NotRequired[str]  # the task's
     paths: NotRequired[list[str]]
@@ -165,6 +167,28 @@ class WaitedForView(TypedDict):
     expires_at: str
 
 
+class AlertAction(TypedDict):
+    """What a person can do about an alert: a button of a page, a key of `dibs top`, a command."""
+
+    act: Literal["diff", "handover", "undo", "dismiss"]
+    label: str  # "…" at its end: it asks for more first
+    command: str  # the same at a terminal
+
+
+class UnfinishedFile(TypedDict):
+    """A file with uncommitted work."""
+
+    tree: str  # its working tree
+    path: str
+
+
+class UnfinishedFiles(TypedDict):
+    """The uncommitted work of an agent on this machine."""
+
+    count: int
+    files: list[UnfinishedFile]  # the first ones
+
+
 class AlertShort(TypedDict):
     """An alert in one line."""
 
@@ -178,6 +202,8 @@ class AlertShort(TypedDict):
     text: str
     remedy: str  # a command
     since: str  # of the cause
+    actions: NotRequired[list[AlertAction]]  # of a dead agent, in this order
+    unfinished: NotRequired[UnfinishedFiles]  # the same
 
 
 class Undelivered(TypedDict):

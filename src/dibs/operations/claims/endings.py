@@ -43,6 +43,7 @@ MAX_WAITERS_READ = 10_000  # in a workspace, when a directory becomes free: more
 MAX_WAITERS_SERVED = 32  # per freed resource; the other waiters find out at their own next poll
 ENDS_WITH_COMMIT: Literal["commit"] = "commit"  # the `ends` of a claim that its file's commit releases
 UNFINISHED = frozenset(("edit", ENDS_WITH_COMMIT))  # made by an edit, or ended by its file's commit
+FORCED = "forced"  # the `why` of the end of a claim that was taken away, and of a content kept then
 BY_HAND = "hand"  # the `by` of a claim that an agent asked for
 BY_TASK = "task"  # the `by` of a claim that belongs to a task: its end changes the task
 LOSS_LIFE_MS = 7 * 86_400_000  # an agent that did not boot within a week will not ask any more
@@ -83,7 +84,7 @@ def keepable(tx: Transaction, claim: Claim) -> bool:
 
 
 def kept(tx: Transaction, call: Call, claims: Iterable[Claim]) -> list[Claim]:
-    """The claims among these, past their deadline, that a process keeps; one that cannot be seen from here keeps none."""
+    """The claims among these, past their deadline, that a process keeps; not one that cannot be seen from here."""
     over = [claim for claim in claims if claim["until"] <= tx.now and keepable(tx, claim)]
     if not over:
         return []
@@ -237,9 +238,7 @@ def is_before(waiter: Want, request: Want, missing: Sequence[Resource]) -> bool:
     )
 
 
-def clear(
-    tx: Transaction, call: Call, over: Sequence[Claim | Waiter], dead: Sequence[Claim], asking: str = ""
-) -> None:
+def clear(tx: Transaction, call: Call, over: Sequence[Claim | Waiter], dead: Sequence[Claim], asking: str = "") -> None:
     """End expired records and the claims of dead processes; then their waiters are served first.
 
     `asking` is the agent that wants the resource now: its own request tells it the result.

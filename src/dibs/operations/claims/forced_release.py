@@ -39,9 +39,6 @@ if TYPE_CHECKING:
         claims: list[list[str | Sequence[Resource]]]  # of each its id, working tree and resources
 
 
-FORCED = "forced"  # the `why` of such a claim's end, and of a kept content
-
-
 def force(tx: Transaction, call: Call, request: ReleaseRequest) -> ReleaseAnswer | Fenced:
     """Void the claims in the way."""
     wanted, token, reason = request["resources"], request["token"], request["why"].strip()
@@ -68,7 +65,7 @@ def force(tx: Transaction, call: Call, request: ReleaseRequest) -> ReleaseAnswer
     holders: list[ForcedHolder] = []
     freed: list[Resource] = []
     for claim in held:
-        endings.end(tx, claim, FORCED, by=call.agent, reason=reason)
+        endings.end(tx, claim, endings.FORCED, by=call.agent, reason=reason)
         names = resources.shown(claim["resources"])
         holders.append({"agent": claim["agent"], "resources": names, "token": claim["token"]})
         freed += claim["resources"]
@@ -76,7 +73,7 @@ def force(tx: Transaction, call: Call, request: ReleaseRequest) -> ReleaseAnswer
             f"{call.name} took {', '.join(names[:5])} away from you: {reason}. Your token {claim['token']} is no "
             "longer live: stop working on it. `dibs restore` shows what was kept of your unfinished work."
         )
-        mailbox.post(tx, claim["agent"], call.agent, FORCED, text, resources=names)
+        mailbox.post(tx, claim["agent"], call.agent, endings.FORCED, text, resources=names)
     endings.serve(tx, freed)
     return {"released": resources.shown(freed), "holders": holders, "kept": contents}
 
@@ -94,7 +91,7 @@ def _keep(tx: Transaction, call: Call, claim: Claim, tree: str, path: str, blob:
     """Record the content of one of the holder's files, for `restore`."""
     identifier = f"v{tx.id()}"
     kept = guard_records.new_kept(tx, identifier, path, tree, holder=claim["agent"], by=call.agent, blob=blob)
-    guard_records.put_kept(tx, {**kept, "how": FORCED}, call.place)
+    guard_records.put_kept(tx, {**kept, "how": endings.FORCED}, call.place)
     return {"id": identifier, "path": path, "tree": tree, "blob": blob}
 
 

@@ -82,11 +82,11 @@ class _Overlaps:
 
 
 def claim(
-    tx: Transaction, call: Call, request: ClaimRequest, base: dict[str, str] | None = None
+    tx: Transaction, call: Call, request: ClaimRequest, base: dict[str, str] | None = None, *, is_first: bool = False
 ) -> ClaimAnswer | Undecided | DibsError:
     """Grant a request, or refuse it and name the blockers, or put it into the queue.
 
-    `base`: path → content that the agent has seen, when an edit asks.
+    `base`: path → content that the agent has seen, when an edit asks. `is_first`: it comes before all waiters.
     """
     terms = _terms_of(tx, call, request, base or {})
     _refuse_tasks(tx, terms)
@@ -113,7 +113,7 @@ def claim(
         tx.append("claim.refused", call.agent, _first_resource(terms), _refusal_data(terms, refusal.code, []))
         _leave_queue(tx, overlaps)
         return refusal
-    blockers = _blockers(overlaps, terms)
+    blockers = overlaps.holders if is_first else _blockers(overlaps, terms)
     if blockers:
         if will_wait:
             return _queue(tx, call, terms, overlaps, waiter)
@@ -123,10 +123,10 @@ def claim(
 
 
 def claim_at_once(
-    tx: Transaction, call: Call, request: ClaimRequest, base: dict[str, str] | None = None
+    tx: Transaction, call: Call, request: ClaimRequest, base: dict[str, str] | None = None, *, is_first: bool = False
 ) -> ClaimAnswer | DibsError:
-    """Claim for a guard or a lander, which does not wait."""
-    answer = claim(tx, call, request, base)
+    """Claim for a guard or a lander, which does not wait; `is_first` for a person, who passes those that do."""
+    answer = claim(tx, call, request, base, is_first=is_first)
     assert not isinstance(answer, Undecided), "only a claim by hand is put off"
     return answer
 
@@ -508,7 +508,7 @@ CLAIM = Operation(
     "Claim resources, all of them or none.",
     group="claims",
     fields=(
-        Field("resources", "resources", _RESOURCES, positional=True, required=True, metavar="RES"),
+        Field("resources", "resources", _RESOURCES, positional=True, required=True, metavar="RESOURCE"),
         Field(
             "mode",
             "choice",

@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         commit: NotRequired[str]  # the last commit that has work on it
         undo: NotRequired[str]  # the undo that it was taken for
         undo_of: NotRequired[list[str]]  # the agents whose changes that undo reverts
+        undo_took: NotRequired[list[Claim]]  # the claims that it took away from them
         rows: NotRequired[str]  # id and number of its pointer rows, if it has any
 
     class Waiter(ClaimTerms):

@@ -244,22 +244,22 @@ def _hand_to(tx: Transaction, call: Call, chosen: Chosen, to: str, commit: str) 
     """Pass claims to another agent under a new token. The holder's choice comes before the queue."""
     from dibs.operations.messages import mailbox
 
-    refusal = _check_receiver(tx, to)
+    refusal = check_receiver(tx, to)
     if refusal is not None:
         return refusal
     if len(chosen) > MAX_HANDED_OVER:
         return Quota(what="claims handed over in one call", limit=MAX_HANDED_OVER)
     # all of it first: one of these claims must not be in the way of another
-    given = [_given_up(tx, claim, released, to, commit) for claim, released in chosen]
-    distinct = _without_doubles(given)
-    handed = [_hand_over(tx, call, claim, to) for claim in distinct]
+    given = [given_up(tx, claim, released, to, commit) for claim, released in chosen]
+    distinct = without_doubles(given)
+    handed: list[GrantView] = [endings.grant_answer(tx, hand_over(tx, call, claim, to)) for claim in distinct]
     names = resources.shown([resource for claim in distinct for resource in claim["resources"]])
     text = f"{call.name} handed {', '.join(names[:5])} over to you."
     mailbox.post(tx, to, call.agent, "handover", text, resources=names)
     return {"released": names, "to": to, "claims": handed}
 
 
-def _without_doubles(given: list[Claim]) -> list[Claim]:
+def without_doubles(given: list[Claim]) -> list[Claim]:
     """What was given up, without what an earlier one of these has: an agent may hold a thing by several claims."""
     distinct: list[Claim] = []
     seen: set[tuple[str, ...]] = set()
@@ -271,7 +271,7 @@ def _without_doubles(given: list[Claim]) -> list[Claim]:
     return distinct
 
 
-def _check_receiver(tx: Transaction, to: str) -> Killed | None:
+def check_receiver(tx: Transaction, to: str) -> Killed | None:
     """Raise if the receiver of a hand-over is unknown; the refusal if it or an ancestor was killed."""
     check_agent_id(to)
     known = get_agents(tx, lineage_of(to))
@@ -285,7 +285,7 @@ def _check_receiver(tx: Transaction, to: str) -> Killed | None:
     return None
 
 
-def _given_up(tx: Transaction, claim: Claim, released: Sequence[Resource], to: str, commit: str) -> Claim:
+def given_up(tx: Transaction, claim: Claim, released: Sequence[Resource], to: str, commit: str) -> Claim:
     """What is handed over of one claim, as its holder had it."""
     if claim["agent"] == to:  # a new life that passes the queue would let an agent hold it permanently
         name = resources.shown(released)[0]
@@ -295,8 +295,8 @@ def _given_up(tx: Transaction, claim: Claim, released: Sequence[Resource], to: s
     return given
 
 
-def _hand_over(tx: Transaction, call: Call, claim: Claim, to: str) -> GrantView:
-    """Pass what was given up to another agent: a new claim, a new token."""
+def hand_over(tx: Transaction, call: Call, claim: Claim, to: str, *, until: int = 0, tied: bool = False) -> Claim:
+    """Pass what was given up to another agent: a new claim, a new token; `until` is its deadline, if it has its own."""
     released = claim["resources"]
     near = list(records.overlapping_claims(tx, released, claim["tree"], most=records.MAX_COST))
     others = [other for other in near if endings.blocks(other, claim["mode"], to)]
@@ -305,8 +305,8 @@ def _hand_over(tx: Transaction, call: Call, claim: Claim, to: str) -> GrantView:
     if blockers:  # another agent of the holder's family holds it too
         raise Held(blockers=[views.blocker(tx, other, released) for other in blockers[:MAX_BLOCKERS_SHOWN]], more=0)
     given: Claim = {
-        **claim, "agent": to, "claim": f"c{tx.id()}", "since": tx.now, "until": tx.now + claim["ttl"],
-        "pending": False, "tied": False,
+        **claim, "agent": to, "claim": f"c{tx.id()}", "since": tx.now, "until": until or tx.now + claim["ttl"],
+        "pending": False, "tied": tied,
     }  # fmt: skip
     if not related(claim["agent"], to):  # within a family no other agent had a turn: the claim's life continues
         given["life"] = tx.now + call.policy.lifetime(released, None)[1]
@@ -317,7 +317,7 @@ def _hand_over(tx: Transaction, call: Call, claim: Claim, to: str) -> GrantView:
         from dibs.operations.tasks import holders
 
         holders.follow(tx, given)
-    return endings.grant_answer(tx, given)
+    return given
 
 
 def _refuse_deadlock(tx: Transaction, given: Claim) -> None:
@@ -349,7 +349,7 @@ OPERATIONS = (
                 "only these (default: all your claims)",
                 positional=True,
                 default=(),
-                metavar="RES",
+                metavar="RESOURCE",
             ),
         ),
         errors=(Fenced, NotFound, Killed),
@@ -363,7 +363,7 @@ OPERATIONS = (
         "Release claims, or hand them over to another agent.",
         group="claims",
         fields=(
-            Field("resources", "resources", "what to release", positional=True, default=(), metavar="RES"),
+            Field("resources", "resources", "what to release", positional=True, default=(), metavar="RESOURCE"),
             Field("all", "flag", "everything you hold", default=False),
             Field("commit", "commit", "the commit of this repository that has your work", default="", metavar="SHA"),
             Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),

@@ -85,7 +85,7 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> StatusAnswer
     return {
         "claims": [views.held(tx, claim) for claim in sorted(found["claims"], key=lambda claim: claim["token"])],
         "waiting": [_waits(tx, one) for one in sorted(found["waiting"], key=lambda waiter: waiter["ticket"])],
-        "agents": [presence.shown(tx, call, agent) for agent in found["agents"]],
+        "agents": presence.with_load(tx, call, found["agents"]),
         "tasks": [lifecycle.shown(tx, task) for task in found["tasks"]],
         "alerts": [alert_views.short(tx, alert) for alert in alerts[:MAX_ALERTS]],
         "alert_groups": alert_views.grouped(tx, alerts),
@@ -155,7 +155,12 @@ OPERATIONS = (
         group="claims",
         fields=(
             Field(
-                "resources", "resources", "only claims that overlap these", positional=True, default=(), metavar="RES"
+                "resources",
+                "resources",
+                "only claims that overlap these",
+                positional=True,
+                default=(),
+                metavar="RESOURCE",
             ),
             *PAGED,
         ),

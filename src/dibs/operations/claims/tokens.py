@@ -102,7 +102,7 @@ OPERATIONS = (
         "Check whether a token is still live for a resource.",
         group="claims",
         fields=(
-            Field("resource", "resource", "the resource", positional=True, required=True, metavar="RES"),
+            Field("resource", "resource", "the resource", positional=True, required=True, metavar="RESOURCE"),
             Field("token", "integer", "the token", required=True, metavar="N"),
         ),
         errors=(Fenced,),
@@ -115,7 +115,7 @@ OPERATIONS = (
         "Ask the holder of a resource to release it.",
         group="claims",
         fields=(
-            Field("resource", "resource", "the resource", positional=True, required=True, metavar="RES"),
+            Field("resource", "resource", "the resource", positional=True, required=True, metavar="RESOURCE"),
             Field("text", "text", "why you need it", positional=True, required=True, metavar="TEXT"),
         ),
         errors=(NotFound, Quota, Invalid),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import records, resources
-from dibs.operations.core.call import in_words, iso, process_name
+from dibs.operations.core.call import in_words, iso, process_name, span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def blocker(tx: Transaction, record: Holding, wanted: Sequence[Resource], asking
         shown["until"] = iso(tx, record["deadline"])
     else:
         shown["left"] = left(tx, record)
-        if _is_dead(tx, record["agent"]):
-            shown["dead"] = True
+        _add_holder(tx, record, shown)
     if asking and record["agent"].startswith(f"{asking}/"):
         shown["subagent"] = True
     if record.get("task"):
@@ -60,12 +59,24 @@ def blocker(tx: Transaction, record: Holding, wanted: Sequence[Resource], asking
     return shown
 
 
-def _is_dead(tx: Transaction, agent: str) -> bool:
-    """Was it noticed that the agent's process is gone? A claim that is not tied to it lasts until its deadline."""
-    known = get_agent(tx, agent)
-    if known is None or known["process"] is None:
-        return False
-    return known.get("mourned") == process_name(known["process"])
+def _add_holder(tx: Transaction, record: Holding, shown: BlockerView) -> None:
+    """What is known of the holder: that its process is gone, what it is doing, what it waits for, that it is idle.
+
+    A claim that is not tied to a dead process lasts until its deadline.
+    """
+    agent = get_agent(tx, record["agent"])
+    if agent is None:
+        return
+    if agent["process"] is not None and agent.get("mourned") == process_name(agent["process"]):
+        shown["dead"] = True
+    elif "waits" in agent:
+        shown["now"] = f"has waited for a person for {span(tx.now - agent['waits']['since'])}"
+    elif "stalled" in agent:
+        shown["now"] = f"stalled for {span(tx.now - agent['stalled'])}"
+    elif "rested" in agent:
+        shown["now"] = f"idle for {span(tx.now - agent['rested'])}"
+    if agent.get("doing"):
+        shown["doing"] = agent["doing"]
 
 
 def contested(in_the_way: Iterable[Want], asked: Sequence[Resource]) -> list[Resource]:

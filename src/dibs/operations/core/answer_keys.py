@@ -15,9 +15,12 @@ KEYS = {
     "ClaimAnswer": "claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note",
     "ConfirmAnswer": "holder, token, expires_at; sometimes holder_name",
     "DiffAnswer": "agent, name, files[]",
-    "DoctorAnswer": "checks[], failed[]; sometimes guarded[], todo[]",
+    "DoctorAnswer": "checks[], failed[]; sometimes sections[], guarded[], todo[]",
     "EmitAnswer": "event",
     "ExplainAnswer": "what, others[], steps[], now[], earlier, unread, missing[], more, cursor",
+    "HandoverAnswer": (
+        "handover, agent, state, own, to, claims[], tasks[], files[], left[], waiting[]; sometimes name, to_name, until"
+    ),
     "InboxAnswer": "messages[], more, cursor",
     "KillAnswer": "agents[], killed, voided[], count, running[]",
     "LandAnswer": "landing; sometimes place, repeated, lands",
@@ -30,7 +33,7 @@ KEYS = {
     "RadarAnswer": "conflicts[], looked_at, looked, more, cursor; sometimes pairs, merged, seconds",
     "ReleaseAnswer": "released[]; sometimes count, to, to_name, claims[], holders[], kept[]",
     "RenewAnswer": "renewed[]",
-    "RestoreAnswer": "; sometimes kept[], restored, id, undo, token, more, cursor",
+    "RestoreAnswer": "; sometimes kept[], restored, id, undo, token, holders[], more, cursor",
     "ReviveAnswer": "agents[], revived",
     "RulesAnswer": "digest, acknowledged, current; sometimes text",
     "RunEndAnswer": "run, existing, cancelled[], released[]; sometimes count, gates[], failed, archive",

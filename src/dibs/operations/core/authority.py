@@ -79,6 +79,11 @@ def rank(tx: Transaction, call: Call, agent: Agent | None, who: str = "") -> str
     return AGENT if comes_from_agent(tx, call) else PERSON
 
 
+def is_person(tx: Transaction, call: Call) -> bool:
+    """Is this a person who speaks for itself? What it does to files, it does for the agents that hold them."""
+    return call.is_person and rank(tx, call, get_agent(tx, call.agent)) == PERSON
+
+
 def comes_from_agent(tx: Transaction, call: Call) -> bool:
     """Is there a client, or a client's shell, above this call? A program that calls dibs itself is no client."""
     if call.model or call.shell_owner or call.session or (call.client is not None and not call.is_program(call.client)):

@@ -57,12 +57,15 @@ class FollowUps:
     A room imports only rooms below it, so it calls these; entry.py, above all rooms, sets them.
     """
 
-    __slots__ = ("change_accepted", "job_steps", "suspicions", "sweep", "task_claim_ended", "task_wait_ended")
+    __slots__ = (
+        "change_accepted", "job_steps", "started", "suspicions", "sweep", "task_claim_ended", "task_wait_ended",
+    )  # fmt: skip
 
     task_claim_ended: Callable[[Transaction, Claim, str], None]  # its claim, and why it ended
     task_wait_ended: Callable[[Transaction, str, str], None]  # the agent and its waiter
     sweep: Callable[[Transaction, Call, int], object]  # at most that many records
     suspicions: Callable[[Transaction, Call], int]  # those that are due at once
+    started: Callable[[Transaction, Call, str], list[str]]  # in that working tree; tasks that it took over
     change_accepted: Callable[[Transaction, Call, str], str]  # a change's id; its path
     job_steps: dict[str, Callable[[Transaction, Json, int], int]]  # kind of job → records that a step used
 

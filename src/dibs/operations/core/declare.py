@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     # Steps that a session takes around an operation; client/steps.py and audit/build.py have their functions.
     Beforehand = Literal[
         "", "beliefs", "landing branch", "landing home", "look for trouble", "make a secret", "save contents",
+        "unfinished files",
     ]  # fmt: skip
     Afterwards = Literal[
-        "", "archive old events", "briefing", "evidence", "note claim", "pin contents", "rules text", "scratch folder",
-        "show the secret", "still running", "usage", "warnings",
+        "", "archive old events", "briefing", "evidence", "note claim", "pass files on", "pin contents", "rules text",
+        "scratch folder", "show the secret", "still running", "usage", "warnings",
     ]  # fmt: skip
     Around = Literal["", "archive", "gates", "prune"]
 

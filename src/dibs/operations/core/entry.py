@@ -9,7 +9,7 @@ import any of them, and none imports it.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import DibsError, Fenced, Held, Invalid, Killed, NotTakenFromSender, from_parts, quoted
+from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, NotTakenFromSender, from_parts, quoted
 from dibs.jsontext import is_text
 from dibs.operations.agents.records import agent_key, credential_key, get_agent
 from dibs.operations.core.call import (
@@ -321,13 +321,22 @@ def _with_names(tx: Transaction, call: Call, result: Json) -> Json:
 
     known = {call.agent: call.name} if call.name else {}
     if isinstance(result, DibsError):
-        if isinstance(result, Held) and call.is_person:
+        if isinstance(result, (Held, Fenced, Deadlock)) and _asks_person(tx, call):
             result.fields["person"] = True
         names.tell(tx, result.fields, known)
         result.say_again()
     else:
         names.tell(tx, result.answer if isinstance(result, Outcome) else result, known)
     return result
+
+
+def _asks_person(tx: Transaction, call: Call) -> bool:
+    """Is it a person who is refused? One that only reads is not named before."""
+    if not call.agent:
+        from dibs.operations.agents.speech import name_caller
+
+        name_caller(tx, call)
+    return call.is_person
 
 
 def _is_from_its_process(call: Call, agent: Agent | None) -> bool:
@@ -371,13 +380,16 @@ def _touched_record(tx: Transaction, call: Call, agent: Agent | None) -> tuple[A
 
         return register(tx, call, call.client, call.kind), False
     every = min(SEEN_EVERY_MS, call.policy.shortest // 4)  # in time to renew a claim before it expires
-    if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
+    rested = agent.pop("rested", 0)  # it is at work again
+    lately = tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None)
+    if lately and not rested and "waits" not in agent and "stalled" not in agent:
         return agent, False
     from dibs.operations.agents.records import put_agent
     from dibs.operations.agents.registration import set_process
 
     agent["seen"] = tx.now
-    agent.pop("ended", None)  # it connected again
+    for over in ("ended", "waits", "stalled"):  # it connected again; it acts
+        agent.pop(over, None)  # type: ignore[misc]
     if agent["process"] is None and call.client is not None:
         set_process(tx, agent, call.client, program=call.is_program(call.client), host=call.host)
     put_agent(tx, agent)
@@ -434,6 +446,16 @@ def _suspicions(tx: Transaction, call: Call) -> int:
     return watch.at_once(tx, call)
 
 
+def _started(tx: Transaction, call: Call, tree: str) -> list[str]:
+    from dibs.operations.handovers.records import get_offers
+
+    if call.is_person or "/" in call.agent or not get_offers(tx, 1):  # as a rule: then nothing more is loaded
+        return []
+    from dibs.operations.handovers import offers
+
+    return offers.take(tx, call, tree)
+
+
 def _change_accepted(tx: Transaction, call: Call, change: str) -> str:
     from dibs.operations.guards import changes
 
@@ -480,6 +502,7 @@ FOLLOW_UPS.task_claim_ended = _task_claim_ended
 FOLLOW_UPS.task_wait_ended = _task_wait_ended
 FOLLOW_UPS.sweep = _sweep
 FOLLOW_UPS.suspicions = _suspicions
+FOLLOW_UPS.started = _started
 FOLLOW_UPS.change_accepted = _change_accepted
 FOLLOW_UPS.job_steps = {
     "unblock": _unblock,

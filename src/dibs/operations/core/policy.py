@@ -100,6 +100,8 @@ if TYPE_CHECKING:
         """[agents]."""
 
         keep: int
+        prompts: bool
+        stalled: int
 
     class RunSettings(TypedDict):
         """[runs]."""
@@ -224,7 +226,11 @@ WORK: WorkSettings = {
         "inbox": 1_000,  # messages kept for one recipient
         "from_one": 250,  # of these from one sender, so that no agent fills another's inbox alone
     },
-    "agents": {"keep": 7 * DAY},  # how long a gone agent stays known before a sweep forgets it
+    "agents": {
+        "keep": 7 * DAY,  # how long a gone agent stays known before a sweep forgets it
+        "prompts": True,  # the first words of an agent's last prompt are kept, and shown as what it is doing
+        "stalled": 10 * MINUTE,  # no hook and no CPU time for this long, in the middle of a turn
+    },
     "runs": {
         "keep": 7 * DAY,  # how long an ended run and its tasks stay before a sweep drops them
         "archives": 1024 * 1024 * 1024,  # bytes of reports and archives of runs in .dibs/local/runs/; the oldest go

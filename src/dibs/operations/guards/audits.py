@@ -207,9 +207,10 @@ def _activity(tx: Transaction, call: Call) -> NewsAnswer:
 
 
 def _idle(tx: Transaction, call: Call, request: IdleRequest) -> IdleAnswer:
-    """The agent's turn is over: edit claims on unchanged files are released.
+    """The agent's turn is over: edit claims on unchanged files are released, and a person may commit the others.
 
-    `now` has the content (blob) of each file of the agent's edit claims, by claim and path.
+    `now` has the content (blob) of each file of the agent's edit claims, by claim and path. `busy`: it left something
+    running, so it is still at work.
     """
     freed: list[Resource] = []
     for claim in claim_records.claims_of(tx, call.agent):
@@ -232,6 +233,11 @@ def _idle(tx: Transaction, call: Call, request: IdleRequest) -> IdleAnswer:
             endings.give_back(tx, claim, same, "unchanged")
             freed += same
     endings.serve(tx, freed)
+    from dibs.operations.agents import turns
+
+    agent = registered_agent(tx, call.agent)
+    turns.rest(tx, agent, busy=request["busy"])
+    put_agent(tx, agent)
     return {"released": resources.shown(freed)}
 
 
@@ -318,7 +324,11 @@ PEERS = Operation(
 )  # fmt: skip
 IDLE = Operation(
     "idle", _idle, "The agent's turn ended.", sent_by=ANYWHERE,
-    fields=(Field("now", "texts", "the content of each file, by claim and path"),), wants=("rules",),
+    fields=(
+        Field("now", "texts", "the content of each file, by claim and path"),
+        Field("busy", "flag", "it left something running", default=False),
+    ),
+    wants=("rules",),
 )  # fmt: skip
 DOUBT = Operation(
     "doubt", _doubt, "A guard let something pass without knowing.", sent_by=ANYWHERE,

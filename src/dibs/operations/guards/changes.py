@@ -19,7 +19,7 @@ second time is a second change.
 
 from __future__ import annotations
 
-from dibs.errors import NotFound
+from dibs.errors import NotFound, accepting, restoring
 from dibs.ledger.state import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent, get_agents
@@ -313,7 +313,7 @@ def _texts(tx: Transaction, report: _Report, how: str) -> dict[str, str]:
     texts: dict[str, str] = {}
     for one in [actor] if how == "violated" else [*([actor] if actor else []), *report.suspects][:MAX_SUSPECTS_TOLD]:
         did = "changed" if how == "violated" else "probably changed" if one == actor else "may have changed"
-        undo = f": {'' if how == 'violated' else 'if it was you, '}undo it with `dibs restore {report.id}`, and"
+        undo = f": {'' if how == 'violated' else 'if it was you, '}undo it with `{restoring(report.id)}`, and"
         if not report.may_restore(one):
             undo = f", and {name_of(tx, report.victims[0])} is told how to bring it back:"
         kept = f" What was there is kept{undo} leave that file alone." if report.was else ""
@@ -326,9 +326,9 @@ def _back(tx: Transaction, report: _Report, agent: str) -> str:
     if not report.was:
         return ""
     if report.may_restore(agent):
-        return f" `dibs restore {report.id}` brings back what was there."
+        return f" `{restoring(report.id)}` brings back what was there."
     return (
-        f" What was there is kept: `dibs restore {report.id}`, when {name_of(tx, report.holder)} has released the file."
+        f" What was there is kept: `{restoring(report.id)}`, when {name_of(tx, report.holder)} has released the file."
     )
 
 
@@ -352,7 +352,7 @@ def _taken(tx: Transaction, report: _Report) -> dict[str, str]:
 def _told(tx: Transaction, report: _Report, victim: str, how: str) -> str:
     """What one whose file it was is told."""
     path, whose = report.name, report.whose(tx, victim)
-    accept = f"`dibs ack {report.id}`"
+    accept = f"`{accepting(report.id)}`"
     restore = report.may_restore(victim)
     if report.grade == OUTSIDE:  # it is likely to stay: what brings back the earlier content comes last
         back = f"; or{_back(tx, report, victim)}" if restore else "."

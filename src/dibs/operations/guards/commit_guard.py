@@ -6,15 +6,20 @@ After: the edit guard's claims, and an agent's shell claims without `--keep`, en
 other claims made by hand or for a task stay and record it. A commit that bypassed the guard is reported to every agent
 whose files it took.
 
+A person commits what an agent at rest finished: one whose client said that its turn ended (Stop) and named nothing that
+still runs, and which has not called since. Its claims end as with a commit of its own, and it is told. What the commit
+has only in part (the file differs) stays claimed. An agent whose client reports no end of a turn is at work as long as
+its claims last.
+
 In git's hooks only the parent's id is known, so the family counts as one here.
 """
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Fenced, Forbidden, Held
+from dibs.errors import Conflict, Fenced, Forbidden, Held, accepting, restoring
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
-from dibs.operations.agents.records import get_agent
+from dibs.operations.agents.records import get_agent, get_agents
 from dibs.operations.claims import endings, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, lineage_of, related
@@ -26,7 +31,7 @@ from dibs.stores.seam import prefix_range
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import TypedDict
+    from typing import NotRequired, TypedDict
 
     from dibs.errors import DibsError
     from dibs.operations.claims.answers import BlockerView
@@ -44,9 +49,10 @@ if TYPE_CHECKING:
         held: int  # its claims
 
     class TakenPaths(TypedDict):
-        """What a commit past the guard took from a holder."""
+        """What a commit past the guard took from a holder, or a person's commit finished for one."""
 
         agent: str
+        name: NotRequired[str]
         paths: list[str]
 
     class CommittedAnswer(TypedDict):
@@ -55,6 +61,7 @@ if TYPE_CHECKING:
         released: list[str]
         kept: list[str]  # claims
         unseen: list[TakenPaths]
+        finished: list[TakenPaths]  # work of agents at rest that a person committed: their claims ended
 
 
 PATHS_PER_TRIP = 64  # paths looked up in one trip
@@ -79,6 +86,7 @@ def _check(tx: Transaction, call: Call, request: CommitCheckRequest) -> CommitCh
         return _refuse(tx, call, refusal, paths, tree)
     for _ in range(MAX_ROUNDS):
         others, own = _sorted(tx, call, paths, tree)
+        others, _ = _by_rest(tx, call, others)
         gone = endings.gone(tx, call, others)
         if not gone:
             break
@@ -105,8 +113,8 @@ def _unsettled(tx: Transaction, call: Call, paths: Sequence[Resource], tree: str
         for name, ids in unsettled.items():
             return Conflict(
                 f"{name} was changed; {changes.actor_of(tx, ids[-1], call.agent)}, and it is not settled what it "
-                f"should contain. `dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; "
-                f"or `dibs ack {ids[-1]}` if it is right as it is.",
+                f"should contain. `{restoring(ids[-1])}` brings back what was there before; or read it and edit it; "
+                f"or `{accepting(ids[-1])}` if it is right as it is.",
                 path=name,
                 violations=ids,
             )
@@ -141,11 +149,30 @@ def _sorted(tx: Transaction, call: Call, paths: Sequence[Resource], tree: str) -
     """Live write claims on these paths: other agents', and those of the caller's family."""
     others: list[Claim] = []
     own: list[Claim] = []
-    for record in _met(tx, paths, tree):
-        if record["until"] <= tx.now or record["mode"] != resources.WRITE:
+    met = [record for record in _met(tx, paths, tree) if record["mode"] == resources.WRITE]
+    for record in endings.kept(tx, call, met):
+        endings.renew(tx, record, why="alive")
+    for record in met:
+        if record["until"] <= tx.now:
             continue
         (own if related(record["agent"], call.agent) else others).append(record)
     return others, own
+
+
+def _by_rest(tx: Transaction, call: Call, others: list[Claim]) -> tuple[list[Claim], list[Claim]]:
+    """These claims of other agents: those that a commit of this caller may not take in, and those that a person may."""
+    if not others:
+        return [], []
+    from dibs.operations.core import authority
+
+    if not authority.is_person(tx, call):
+        return others, []
+    agents = get_agents(tx, sorted({claim["agent"] for claim in others}))
+    resting = {name for name, agent in agents.items() if agent is not None and "rested" in agent}
+    return (
+        [claim for claim in others if claim["agent"] not in resting],
+        [claim for claim in others if claim["agent"] in resting],
+    )
 
 
 def _met(tx: Transaction, paths: Sequence[Resource], tree: str) -> Iterator[Claim]:
@@ -285,11 +312,15 @@ def _committed(tx: Transaction, call: Call, request: CommittedRequest) -> Commit
     commit, tree, items, suspects = request["commit"], request["tree"], request["items"], request["suspects"]
     check_text(commit, "commit")
     others, own = _sorted(tx, call, [path for path, _ in items], tree)
+    others, resting = _by_rest(tx, call, others)
     equal = [path for path, same in items if same]
     released: list[Resource] = []
     kept = []
-    for claim in own:
+    finished: list[TakenPaths] = []
+    for claim in [*own, *resting]:
         done = _done(claim, equal) if claim["by"] == BY or claim.get("ends") == "commit" else []
+        if claim in resting:
+            finished += _tell_of(tx, call, claim, [path for path, _ in items], done, commit)
         if done:
             released += done
             if not endings.give_back(tx, claim, done, "committed", commit=commit):
@@ -304,7 +335,24 @@ def _committed(tx: Transaction, call: Call, request: CommittedRequest) -> Commit
         suspects = changes.accused(tx, call, suspects) or [call.agent]
     bypass = (commit, tree, request["how"], suspects)
     unseen = _report_bypass(tx, call, others, items, *bypass) if request["how"] != "checked" else []
-    return {"released": resources.shown(released), "kept": kept, "unseen": unseen}
+    return {"released": resources.shown(released), "kept": kept, "unseen": unseen, "finished": finished}
+
+
+def _tell_of(
+    tx: Transaction, call: Call, claim: Claim, paths: Sequence[Resource], ended: Sequence[Resource], commit: str
+) -> list[TakenPaths]:
+    """Tell an agent at rest that a person committed its files; returns what it no longer holds."""
+    from dibs.operations.messages import mailbox
+
+    over = resources.shown(ended)
+    left = [one for one in resources.shown([path for path in paths if _touches(claim, path)]) if one not in over]
+    stays = "your claim on it stays: read it again before you write to it."
+    for names, what in ((over, "your claim on it ended."), (left, stays)):
+        if names:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""  # noqa: PLR2004 - as many as named
+            text = f"{call.name} committed {', '.join(names[:5])}{more}, which you held, in {commit[:12]}; {what}"
+            mailbox.post(tx, claim["agent"], call.voice, "commit", text, resources=names[:MAX_SHOWN], commit=commit)
+    return [{"agent": claim["agent"], "paths": over}] if over else []
 
 
 def _done(claim: Claim, equal: list[Resource]) -> list[Resource]:

@@ -5,6 +5,13 @@ from typing import Any, Literal, TypedDict
 
 from dibs.operations.core.call import Process
 
+class AtWorkRequest(TypedDict):
+    """The request of `at-work`."""
+
+    resources: Sequence[Sequence[str]]
+    tree: str
+    of: Sequence[str]
+
 class AuditRequest(TypedDict):
     """The request of `audit`."""
 
@@ -118,6 +125,7 @@ class IdleRequest(TypedDict):
     """The request of `idle`."""
 
     now: dict[str, str] | None
+    busy: bool
 
 class MergingRequest(TypedDict):
     """The request of `merging`."""

@@ -4,6 +4,7 @@ The audit keeps the contents after a violation, as objects; this file decides wh
 edit: it takes the edit guard's claim on the path, so it overwrites no other agent's work, and it keeps the content
 before it in the same way, so that a restore can be undone. What a change took away from another agent that is still
 there, and that nobody has settled, is given back to it: it is its work again, and nobody else keeps a claim on it.
+A person restores for the agents that hold the path: they keep it and are notified (person_acts.py).
 
 A content is restored where it was kept: what a far caller reported, by that caller's credential alone; what this
 machine saw, here. Nothing is ever written below `.git/` or to dibs' own files.
@@ -17,10 +18,10 @@ from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import grants, resources
 from dibs.operations.claims.records import ranges_for
-from dibs.operations.core import paging
+from dibs.operations.core import authority, paging
 from dibs.operations.core.call import check_text, iso
 from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
-from dibs.operations.guards import changes, records
+from dibs.operations.guards import changes, person_acts, records
 from dibs.operations.guards.edit_guard import BY, SHELL
 
 TYPE_CHECKING = False
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypedDict
 
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.answers import Page
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
-    from dibs.operations.guards.answers import KeptView
+    from dibs.operations.guards.answers import HolderView, KeptView
     from dibs.operations.guards.records import KeptFile
     from dibs.operations.guards.requests import RestorableRequest, RestoreTakeRequest
     from dibs.stores.seam import Transaction
@@ -49,8 +51,9 @@ if TYPE_CHECKING:
         blob: str
         undo: str | None  # under which the content before the restore is kept
         token: int
-        claim: str
+        claim: str  # that ends when it is written; "" if there is none
         owner: str  # the agent whose work it is again; "" for the caller
+        holders: list[HolderView]  # for which a person acts
 
 
 MAX_AT = 10**15  # above every time of a store, in ms
@@ -111,15 +114,20 @@ def _restore(tx: Transaction, call: Call, request: RestoreTakeRequest) -> Restor
         tx.append("edit.refused", call.agent, resources.show(resource), {"code": refusal.code, "tree": tree})
         return refusal
     owner = changes.owed_to(tx, call, record)
-    by = SHELL if owner else BY
-    held = grants.claim_at_once(
-        tx, call, grants.CLAIM.request(resources=[resource], tree=tree, by=by, reason=f"restores {kept}")
-    )
-    if isinstance(held, DibsError):
-        return held
-    owner = "" if held.get("renewed") else owner  # the caller held it before: it is its own to decide
-    if owner:
-        _tell(tx, call, owner, record)
+    person = authority.is_person(tx, call)
+    holders = person_acts.at_work(tx, call, [resource], tree) if person else []
+    if holders:
+        token, claim = holders[0]["token"], ""
+        owner = owner or holders[0]["agent"]
+    else:
+        by = SHELL if owner or person else BY  # a person does not work on it: it is free afterwards
+        wanted = grants.CLAIM.request(resources=[resource], tree=tree, by=by, reason=f"restores {kept}")
+        held = grants.claim_at_once(tx, call, wanted, is_first=person)
+        if isinstance(held, DibsError):
+            return held
+        owner = "" if held.get("renewed") else owner  # the caller held it before: it is its own to decide
+        token, claim = held["token"], held["claim"] if by == SHELL and not held.get("renewed") else ""
+    _tell(tx, call, owner, holders, record)
     changes.settle(tx, call, tree, [record["path"]])
     if record.get("ledger") and not record.get("restored"):
         from dibs.operations.alerts import lifecycle
@@ -134,18 +142,22 @@ def _restore(tx: Transaction, call: Call, request: RestoreTakeRequest) -> Restor
         records.put_kept(tx, before, call.place)
     data = {"id": kept, "tree": tree, "was": now, "now": record["blob"], "undo": undo}
     tx.append("edit.restored", call.agent, record["path"], data)
+    named = dict.fromkeys([one["agent"] for one in holders])
     return {
-        "id": kept, "path": record["path"], "blob": record["blob"], "undo": undo or None, "token": held["token"],
-        "claim": held["claim"], "owner": owner,
+        "id": kept, "path": record["path"], "blob": record["blob"], "undo": undo or None, "token": token,
+        "claim": claim, "owner": owner, "holders": [{"agent": one, "name": name_of(tx, one)} for one in named],
     }  # fmt: skip
 
 
-def _tell(tx: Transaction, call: Call, owner: str, record: KeptFile) -> None:
+def _tell(tx: Transaction, call: Call, owner: str, holders: list[Claim], record: KeptFile) -> None:
+    """Notify the agents that hold the path, and the one whose work it is again."""
     from dibs.operations.messages import mailbox
 
     path, kept = record["path"], record["violation"]
     text = f"{name_of(tx, call.agent)} brought back {path} as it was before change {kept}."
-    mailbox.post(tx, owner, call.voice, "violation", text, resource=path, violation=kept)
+    person_acts.tell(tx, call, holders, text, "violation", resource=path, violation=kept)
+    if owner and owner not in [one["agent"] for one in holders]:
+        mailbox.post(tx, owner, call.voice, "violation", text, resource=path, violation=kept)
 
 
 def _check_path(path: str) -> None:

@@ -5,7 +5,8 @@ changes are taken back from the newest to the oldest. Where the content is what 
 comes back exactly. Where it is not, another one has built on it: refused, or merged, if that is what was asked for.
 
 Then the operations: the caller takes the files as an edit does, and tells when it is done. One's own work anybody may
-undo, another agent's takes the rank of an orchestrator.
+undo, another agent's takes the rank of an orchestrator. A person acts for the agents that hold the files
+(person_acts.py): nobody else takes them from a holder.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants, resources
 from dibs.operations.claims import records as claim_records
 from dibs.operations.claims.records import ranges_for
+from dibs.operations.core import authority
 from dibs.operations.core.call import check_text, related, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.guards import changes
+from dibs.operations.guards import changes, person_acts
 from dibs.operations.guards.edit_guard import BY
 
 TYPE_CHECKING = False
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 
 CLOCK_LAG_NS = 50_000_000  # an inode's time and the store's wall clock may differ by so much
 SHOWN = 16  # paths in an event
+MAX_TOLD = 200  # paths of an undo whose other holders are notified
 LINKED = "l"  # the kind of a symbolic link
 GONE: Version = (MISSING, "")
 
@@ -227,18 +230,42 @@ def _take(tx: Transaction, call: Call, request: UndoRequest) -> UndoTaken | Dibs
             return _refuse(tx, call, undo, of, refusal)
     before = {claim["claim"] for claim in claim_records.claims_of(tx, call.agent)}
     reason = check_text(f"undoes {request['what']}", "what")
+    person = authority.is_person(tx, call)
+    taken: list[Claim] = []
+    if person:
+        paths, taken = _past_holders(tx, call, request, reason)
     wanted = grants.CLAIM.request(resources=paths, tree=request["tree"], by=BY, reason=reason)
-    held = grants.claim_at_once(tx, call, wanted)
+    held = grants.claim_at_once(tx, call, wanted, is_first=person)
     if isinstance(held, DibsError):
         return _refuse(tx, call, undo, of, held)
     (claim,) = [one for one in claim_records.claims_of(tx, call.agent) if one["claim"] == held["claim"]]
-    claim_records.put(tx, {**claim, "undo": undo, "undo_of": list(of)})
+    claim["undo"], claim["undo_of"] = undo, list(of)
+    if taken:
+        claim["undo_took"] = taken
+    claim_records.put(tx, claim)
     data = {
         "of": list(of), "what": request["what"], "tree": request["tree"], "paths": resources.shown(paths[:SHOWN]),
         "count": request["count"],
     }  # fmt: skip
     tx.append("undo.started", call.agent, undo, {**data, "claim": held["claim"]})
     return {"claim": held["claim"], "token": held["token"], "new": claim["claim"] not in before}
+
+
+def _past_holders(
+    tx: Transaction, call: Call, request: UndoRequest, reason: str
+) -> tuple[Sequence[Resource], list[Claim]]:
+    """What a person claims for an undo, and the claims that it took away.
+
+    Nobody else gets meanwhile what an agent lost. What another agent holds and keeps is not claimed: if that is all, a
+    name for this undo is.
+    """
+    claims = person_acts.at_work(tx, call, request["paths"], request["tree"])
+    keep = [resource for one in claims if not person_acts.loses(one, request["of"]) for resource in one["resources"]]
+    lost = [one for one in claims if person_acts.loses(one, request["of"])]
+    wanted = [*request["paths"], *[resource for one in lost for resource in one["resources"]]]
+    free = [one for one in wanted if not keep or resources.any_overlap(resources.normal([one]), keep) is None]
+    taken = person_acts.take_away(tx, call, lost, reason)
+    return free or [("name", f"undo:{request['undo']}")], taken
 
 
 def _refuse(tx: Transaction, call: Call, undo: str, of: Sequence[str], error: DibsError) -> DibsError:
@@ -255,13 +282,8 @@ def _done(tx: Transaction, call: Call, request: UndoDoneRequest) -> UndoDone | D
         why = "the claim under which the undo began is no longer live: run the command again, it continues"
         return _refuse(tx, call, undo, of, Fenced(why=why))
     of = next((one["undo_of"] for one in mine if "undo_of" in one), of)  # as it was allowed, whatever is said now
-    if request["release"]:
-        _give_back(tx, mine)
-    else:
-        for one in mine:
-            one.pop("undo", None)
-            one.pop("undo_of", None)
-            claim_records.put(tx, one)
+    taken = [claim for one in mine for claim in one.get("undo_took", ())]
+    _finish(tx, mine, taken if code else (), release=request["release"])
     if code:
         tx.append("undo.refused", call.agent, undo, {"code": code, "of": list(of)})
         return {"undo": undo}
@@ -274,22 +296,44 @@ def _done(tx: Transaction, call: Call, request: UndoDoneRequest) -> UndoDone | D
     }  # fmt: skip
     tx.append("undo.finished", call.agent, undo, {**data, "commit": commit} if commit else data)
     some = ", ".join(paths[:5]) + (f" and {restored - 5} more" if restored > 5 else "")  # noqa: PLR2004 - as many as named
-    for agent in of:
+    where = f" (commit {commit[:12]})" if commit else ""
+    lost = {claim["agent"]: claim["token"] for claim in taken}
+    for agent in dict.fromkeys([*of, *lost]):
         if not related(agent, call.agent) and get_agent(tx, agent) is not None:
-            where = f" (commit {commit[:12]})" if commit else ""
-            text = (
-                f"{name_of(tx, call.agent)} undid what you changed in {some}{where}. Read it again before you continue."
-            )
-            mailbox.post(tx, agent, call.voice, "undo", text, undo=undo)
+            text = f"{name_of(tx, call.agent)} undid what you changed in {some}{where}."
+            if agent in lost:
+                text += f" Your claim ended with it: token {lost[agent]} is no longer live."
+            mailbox.post(tx, agent, call.voice, "undo", f"{text} Read it again before you continue.", undo=undo)
+    _tell_holders(tx, call, request, of)
     return {"undo": undo}
 
 
-def _give_back(tx: Transaction, mine: list[Claim]) -> None:
+def _finish(tx: Transaction, mine: list[Claim], back: Sequence[Claim], *, release: bool) -> None:
+    """The undo no longer holds its files. `back` are claims that it took away and gives back."""
     freed: list[Resource] = []
     for held in mine:
-        endings.give_back(tx, held, held["resources"], "released")
-        freed += held["resources"]
+        for field in ("undo", "undo_of", "undo_took"):
+            held.pop(field, None)  # type: ignore[misc]  # each of them may be missing
+        if release:
+            endings.give_back(tx, held, held["resources"], "released")
+            freed += held["resources"]
+        else:
+            claim_records.put(tx, held)
+    person_acts.give_back(tx, back)
     endings.serve(tx, freed)
+
+
+def _tell_holders(tx: Transaction, call: Call, request: UndoDoneRequest, of: Sequence[str]) -> None:
+    """Notify the agents that hold one of the files and keep it."""
+    names = " and ".join([name_of(tx, agent) for agent in of[:2]])
+    by_agent: dict[str, tuple[Claim, list[str]]] = {}
+    for path in request["paths"][:MAX_TOLD]:
+        for claim in person_acts.at_work(tx, call, [("file", path)], request["tree"]):
+            by_agent.setdefault(claim["agent"], (claim, []))[1].append(path)
+    for claim, paths in by_agent.values():
+        some = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")  # noqa: PLR2004 - as above
+        text = f"{name_of(tx, call.agent)} undid what {names} changed in {some}."
+        person_acts.tell(tx, call, [claim], text, "undo", undo=request["undo"])
 
 
 def _asks(_: Transaction, call: Call, request: UndoRequest) -> tuple[str, list[str]]:

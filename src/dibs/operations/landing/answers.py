@@ -111,6 +111,7 @@ class SideView(TypedDict):
     tree: str  # the top of the working tree; "" for a branch without one
     commit: str
     agents: list[str]  # whose work it is
+    agents_name: NotRequired[list[str]]  # what people call them
 
 
 class ComingConflictView(TypedDict):

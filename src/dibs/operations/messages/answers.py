@@ -25,6 +25,7 @@ class MessageView(_From):
     payload: NotRequired[Any]
     resource: NotRequired[str]
     resources: NotRequired[list[str]]
+    handover: NotRequired[str]  # the id of the hand-over
     violation: NotRequired[str]
     undo: NotRequired[str]
     tree: NotRequired[str]

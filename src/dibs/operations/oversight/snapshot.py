@@ -226,7 +226,7 @@ def _failed(tx: Transaction, tasks: list[Json]) -> list[FailedTask]:
     names = [task["task"] for task in tasks[:MAX_FAILED]]
     users: dict[str, list[str]] = {name: [] for name in names}
     for start in range(0, len(names), RANGES):
-        ranges = [dependent_range(name) for name in names[start : start + RANGES]]
+        ranges = sorted([dependent_range(name) for name in names[start : start + RANGES]])  # as an engine reads them
         for key, _ in tx.fetch(ranges, MOST).rows:
             users[task_of(key)].append(end_of(key))
     wanted = list(dict.fromkeys(user for some in users.values() for user in some[:MAX_USERS]))

@@ -17,7 +17,7 @@ from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.claims import endings, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import TOKEN, Continue, Wait, iso, span
+from dibs.operations.core.call import FOLLOW_UPS, TOKEN, Continue, Wait, iso, span
 from dibs.operations.core.declare import WAITING, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.operations.tasks import board, due_tasks, holders, lifecycle, records, workforce
@@ -64,6 +64,9 @@ def _next(tx: Transaction, call: Call, request: TaskNextRequest) -> TaskTakeAnsw
             return Continue()  # the next step may find something
         if task is None and _gather_orphans(tx, call):
             task = best(tx, call, agent, run)
+        handed = FOLLOW_UPS.started(tx, call, "") if task is None else []
+        if handed:
+            return _handed(tx, records.load_task(tx, handed[0]), waiter)
     if task is not None:
         if waiter:
             records.delete_waiter(tx, waiter)
@@ -75,6 +78,15 @@ def _next(tx: Transaction, call: Call, request: TaskNextRequest) -> TaskTakeAnsw
     if refusal is not None:
         return refusal
     return NotFound(_nothing(tx, run), ready=0)  # returned, not raised: the handled due and lost tasks are kept
+
+
+def _handed(tx: Transaction, task: Task, waiter: str) -> TaskTakeAnswer:
+    """A task that the caller took over from another agent just now."""
+    if waiter:
+        records.delete_waiter(tx, waiter)
+    claim = holders.live_claim(tx, task)
+    assert claim is not None, "it was just granted"
+    return taken(tx, task, claim)
 
 
 def _nothing(tx: Transaction, run: str) -> str:

@@ -19,14 +19,23 @@ from dibs.stores.seam import AFTER_KEY, prefix_range
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypedDict
 
-    from dibs.operations.agents.records import Agent
+    from dibs.operations.agents.records import Agent, Process
     from dibs.operations.alerts.watch import StoreState
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
     from dibs.operations.upkeep.answers import SweepAnswer
     from dibs.operations.upkeep.requests import UpkeepDueRequest, UpkeepRequest
     from dibs.stores.seam import Json, Transaction
+
+    class UpkeepDueAnswer(TypedDict):
+        """Of `upkeep-due`."""
+
+        due: bool
+        prune: bool  # old events are to leave the store
+        turns: list[tuple[str, Process]]
+
 
 DUE_PER_CALL = 8  # due records, after an agent's call
 DUE_PER_SWEEP = 256  # due records, in one `sweep` transaction
@@ -110,6 +119,10 @@ def _other(tx: Transaction, key: str, record: Json) -> bool:
         from dibs.operations.landing.records import place_of
 
         conflicts.clear(tx, place_of(key), record)
+    elif family == "ho":
+        from dibs.operations.handovers import offers
+
+        offers.lapse(tx, record)
     elif family == "u":
         from dibs.operations.runs import run_endings
 
@@ -215,21 +228,25 @@ def _suspects(call: Call, agents: list[Agent]) -> list[Agent]:
 # --- whether there is anything to do
 
 
-def _upkeep_due(tx: Transaction, call: Call, request: UpkeepDueRequest) -> dict[str, bool]:
-    """Would a sweep find anything? Waiters ask it often: it only reads."""
-    from dibs.operations.agents import deaths
+def _upkeep_due(tx: Transaction, call: Call, request: UpkeepDueRequest) -> UpkeepDueAnswer:
+    """Would a sweep find anything? Waiters ask it often: it only reads.
+
+    `turns`: agents, with their processes, of which the caller's machine can tell whether they are stalled.
+    """
+    from dibs.operations.agents import deaths, turns
     from dibs.operations.alerts import watch
     from dibs.operations.tasks import due_tasks, old_tasks
 
     log = log_retention.due(tx, call)
-    prune = log == "pruned"
+    answer: UpkeepDueAnswer = {"due": True, "prune": log == "pruned", "turns": []}
     if log == "sealed" or records.scan_due(tx, 1).rows or due_tasks.is_due(tx) or old_tasks.is_due(tx, call):
-        return {"due": True, "prune": prune}
+        return answer
     agents, _ = _agents(tx)
     suspects = _suspects(call, agents)
-    if any(deaths.is_news(call, agent) for agent in suspects):
-        return {"due": True, "prune": prune}
-    return {"due": watch.is_due(tx, call, agents, request["store"]), "prune": prune}
+    answer["turns"] = turns.watched(tx, call, suspects)
+    if not any(deaths.is_news(call, agent) for agent in suspects):
+        answer["due"] = watch.is_due(tx, call, agents, request["store"])
+    return answer
 
 
 _STORE = Field(

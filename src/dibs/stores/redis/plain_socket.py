@@ -14,7 +14,9 @@ from dibs.errors import Unavailable
 try:
     from hiredis import HiredisError, Reader, pack_command
 except ImportError as error:  # here, because every command and hook passes here first
-    raise Unavailable(f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}") from None
+    from dibs.machine import extras
+
+    raise Unavailable(f"this store needs {extras.advice('redis')}: {error}") from None
 
 from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, Connection, ConnectionLost, ServerDown, ServerError
 from dibs.stores.urls import hidden

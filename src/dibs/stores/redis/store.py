@@ -91,7 +91,9 @@ def connect(opening: Opening) -> RedisStore:
     try:
         wire = open_wire(url, opening.timeout)
     except ImportError as error:
-        message = f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}"
+        from dibs.machine import extras
+
+        message = f"this store needs {extras.advice('redis')}: {error}"
         raise Unavailable(message, store=url) from None
     memory, kept = f"{opening.local}/{MEMORY_FILE}", opening.second_copy(MEMORY_FILE)
     store = RedisStore(wire, opening.workspace, timeout=opening.timeout, memory=memory, kept=kept)

@@ -40,10 +40,11 @@ class Claude(Client):
     in_repository = (".claude", "CLAUDE.md")
     in_home = (".claude", ".claude.json")
     settings_file = ".claude/settings.json"
+    private_file = ".claude/settings.local.json"
     pages = ("CLAUDE.md", "AGENTS.md")  # the second only if there is no first, so none is created next to one
     imports_pages = True
     note = (
-        "Claude Code runs what dibs advises without asking (permissions.allow in .claude/settings.json), but nothing "
+        "Claude Code runs what dibs advises without asking (permissions.allow in its settings), but nothing "
         "that runs programs or raises rights, such as `dibs deploy`, `worker`, `kill`"
     )
     trust_order = "start `claude` in this repository, in each working tree, and trust the folder (not for `claude -p`)"

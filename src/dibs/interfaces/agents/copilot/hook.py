@@ -6,7 +6,7 @@ It also reads hooks of Claude Code's form, and then uses that dialect.
 from __future__ import annotations
 
 from dibs.interfaces import agents
-from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
+from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, NOTE, PATCH, PROMPT, READ, SHELL, STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 EVENTS = {
     "sessionStart": BOOT, "userPromptSubmitted": PROMPT, "preToolUse": BEFORE, "postToolUse": AFTER,
     "postToolUseFailure": AFTER, "agentStop": STOP, "subagentStart": BORN, "subagentStop": DIED, "sessionEnd": END,
+    "permissionRequest": NOTE, "PermissionRequest": NOTE, "Notification": NOTE,
     "SessionStart": BOOT, "SessionEnd": END, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
     "PostToolUseFailure": AFTER, "Stop": STOP, "SubagentStart": BORN, "SubagentStop": DIED,
 }  # fmt: skip

@@ -12,7 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
-REGISTERED = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd")
+REGISTERED = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd",
+              "permissionRequest")  # fmt: skip
 
 
 class Copilot(Client):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, PROMPT, READ, SHELL, STOP, claude_context
+from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, NOTE, PROMPT, READ, SHELL, STOP, claude_context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 EVENTS = {
     "SessionStart": BOOT, "BeforeAgent": PROMPT, "BeforeTool": BEFORE, "AfterTool": AFTER, "AfterAgent": STOP,
-    "SessionEnd": END,
+    "SessionEnd": END, "Notification": NOTE,
 }  # fmt: skip
 TOOLS = {"write_file": EDIT, "replace": EDIT, "edit": EDIT, "run_shell_command": SHELL, "read_file": READ}
 HARMLESS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
+from dibs.interfaces.agents import AFTER, BEFORE, BOOT, EDIT, END, NOTE, PATCH, PROMPT, READ, SHELL, STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 EVENTS = {
     "session.created": BOOT, "chat.message": PROMPT, "tool.execute.before": BEFORE, "tool.execute.after": AFTER,
-    "session.idle": STOP, "session.deleted": END,
+    "session.idle": STOP, "session.deleted": END, "permission.asked": NOTE,
 }  # fmt: skip
 TOOLS = {
     "write": EDIT, "edit": EDIT, "multiedit": EDIT, "apply_patch": PATCH, "patch": PATCH, "bash": SHELL, "shell": SHELL,

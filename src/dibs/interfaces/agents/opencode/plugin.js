@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url"
 const COMMANDS = {}
 const TIMEOUT_MS = 20_000 // as for the hooks of other clients
 const END_TIMEOUT_MS = 2_000 // a client that ends is not kept waiting
+const ASKING = new Set(["permission.updated", "permission.asked", "question.asked"])
 const BEFORE = "tool.execute.before"
 const TREE = dirname(dirname(dirname(fileURLToPath(import.meta.url)))) // the working tree that this file lies in
 
@@ -111,10 +112,15 @@ function guard(directory, parentOf) {
       boot(session, "compact") // what it holds, once more: the model has forgotten
     },
 
-    async prompted(session) {
-      if (!booted.has(session)) return void (await boot(session))
-      news.delete(session) // the requests since then have shown it
-      keep(session, answer((await ask("chat.message", session)).out).context)
+    async prompted(session, prompt = "") {
+      if (!booted.has(session)) await boot(session)
+      else news.delete(session) // the requests since then have shown it
+      keep(session, answer((await ask("chat.message", session, { prompt })).out).context)
+    },
+
+    // It waits for a person: a permission, a question.
+    async asks(session, message = "") {
+      if (booted.has(session)) await ask("permission.asked", session, { message }, END_TIMEOUT_MS)
     },
 
     // For the system prompt: the briefing, and what came with the last prompt.
@@ -187,9 +193,11 @@ async function server({ client, directory }) {
       else if (event.type === "session.compacted") house.compacted(session)
       else if (event.type === "session.idle") await house.idle(session)
       else if (event.type === "session.deleted") await house.deleted(session)
+      else if (ASKING.has(event.type)) await house.asks(session, about.title)
     },
-    async "chat.message"(input) {
-      await house.prompted(input.sessionID)
+    async "chat.message"(input, output) {
+      const texts = (output?.parts ?? []).filter((part) => part.type === "text").map((part) => part.text)
+      await house.prompted(input.sessionID, texts.join(" "))
     },
     async "experimental.chat.system.transform"(input, output) {
       if (input.sessionID) output.system.push(...(await house.context(input.sessionID)))
@@ -256,6 +264,7 @@ async function setup(ctx) {
         else if (event.type === "session.compaction.ended") house.compacted(session)
         else if (event.type === "session.idle" || event.type === "session.execution.succeeded") void house.idle(session)
         else if (event.type === "session.deleted") void house.deleted(session)
+        else if (ASKING.has(event.type)) void house.asks(session, about.title)
       }
     })().catch(() => {})
   }

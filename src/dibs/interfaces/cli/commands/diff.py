@@ -36,7 +36,8 @@ def run(words: Words) -> int:
 
 def text(answer: DiffAnswer, top: str) -> list[str]:
     """The whole answer, a file after the other; those of another working tree below its name."""
-    name, lines, tree = quoted(answer["name"]), [], top
+    name, tree = answer["name"], top
+    lines: list[str] = []
     for one in answer["files"]:
         if one["tree"] != tree:
             tree = one["tree"]
@@ -45,8 +46,8 @@ def text(answer: DiffAnswer, top: str) -> list[str]:
     files, added, removed = answer["files"], *[sum(one[key] for one in answer["files"]) for key in ("added", "removed")]
     lines.append(
         terminal.Aside(
-            f"{counted(len(files), 'file')} with uncommitted work of {answer['name']} (+{added} -{removed}). To pass "
-            f"it on: `dibs handover {name} --to AGENT`. To undo it: `dibs undo {name}`."
+            f"{counted(len(files), 'file')} with uncommitted work of {name} (+{added} -{removed}). To pass "
+            f"it on: `dibs handover {quoted(name)} --to AGENT`. To undo it: `dibs undo {quoted(name)}`."
         )
     )
     return lines

@@ -1,8 +1,10 @@
-"""`dibs doctor`: looks at a workspace from top to bottom and says what is wrong and what to do; recovers a store.
+"""`dibs doctor`: is everything all right? What is wrong, the worst first, and the command that fixes it.
 
-The checks on the workspace and its store are the query `doctor` (audit/doctor.py); those on the guards, which need the
-clients of this machine, are in `interfaces/cli/doctor/guards.py`. Nothing is changed without `--fix`, which fixes what
-can be fixed safely (`interfaces/cli/doctor/mends.py`), or `--recover`, and even then nothing of the record is deleted.
+The checks on the workspace, its store and its log are the query `doctor` (audit/doctor.py); those on the guards, which
+need the clients of this machine, are in `interfaces/cli/doctor/guards.py`; the audit and the alerts are those of
+`dibs check` and `dibs alerts`. `interfaces/cli/doctor/sections.py` puts them in order. Nothing is changed without
+`--fix`, which fixes what can be fixed safely (`interfaces/cli/doctor/mends.py`), or `--recover`, and even then nothing
+of the record is deleted.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import sys
 from dibs import jsontext
 from dibs.client import catalogue
 from dibs.client.session import Session
-from dibs.errors import NO, YES, Invalid, Unavailable
+from dibs.errors import NO, YES, DibsError, Invalid, Unavailable
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.commands.verify import ReportDoor
 from dibs.interfaces.cli.dispatch import answer
@@ -23,12 +25,13 @@ from dibs.stores.engines import database_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.audit.answers import CheckView
+    from dibs.audit.answers import AuditCheckView, CheckView, DoctorAnswer
     from dibs.interfaces.cli.doctor.mends import MendResult
     from dibs.interfaces.cli.parse import Words
+    from dibs.operations.alerts.answers import AlertView
+    from dibs.operations.core.call import Call
 
-STYLES = {"ok": "green", "WARN": "yellow", "FAIL": "bold red", "note": "dim"}
-INTERNAL = frozenset({"gate", "pages", "space"})  # of no interest while they are well; `--json` has them
+STORE = frozenset({"workspace", "database", "pages", "server"})  # checks without which no record can be read
 FIELDS = (
     Field(
         "recover",
@@ -38,6 +41,7 @@ FIELDS = (
     ),
     Field("yes", "flag", "with --recover: do not ask", default=False),
     Field("fix", "flag", "fix what can be fixed safely, say what was done, then check", default=False),
+    Field("all", "flag", "also what passed, what does not apply, and acknowledged alerts", default=False),
     Field("dry_run", "flag", "with --fix: only say what would be fixed", default=False),
 )
 
@@ -56,21 +60,58 @@ def run(words: Words) -> int:
         if words.json:
             answer("doctor", {"mended": mended}, as_json=True, ok=True)
         return YES
-    checks = _examined(session, words)
-    for check in checks if not words.json else ():
-        if not (check["ok"] and check["check"] in INTERNAL):
-            _say(check)
-    checks += _guards(session, aloud=not words.json)
-    failed = [check["check"] for check in checks if not check["ok"] and check["severity"] == "error"]
-    from dibs.interfaces.cli.doctor import todo as ending
-
-    todo = ending.todo(checks)
+    found = _diagnosis(session, words)
     if words.json:
-        found = {"checks": checks, "failed": failed, "guarded": ending.guarded(checks), "todo": todo}
-        answer("doctor", found if mended is None else {"mended": mended, **found}, as_json=True, ok=not failed)
+        answer("doctor", found if mended is None else {"mended": mended, **found}, as_json=True, ok=not found["failed"])
     else:
-        sys.stdout.write(ending.ending(checks, failed, todo))
-    return NO if failed else YES
+        from dibs.interfaces.cli.doctor import picture
+
+        picture.show(found, every=bool(words.fields.get("all")))
+    return NO if found["failed"] else YES
+
+
+def _diagnosis(session: Session, words: Words) -> DoctorAnswer:
+    """Everything that is looked at, as sections."""
+    from dibs.interfaces.cli.doctor import guards, picture, sections, todo
+
+    say = picture.Progress(quiet=words.json)
+    say("the workspace and its store")
+    checks = _examined(session, words)
+    readable = not any(check["check"] in STORE and not check["ok"] for check in checks)
+    for check in guards.examine(session):
+        say(check["check"])
+        checks.append(check)
+    audit: list[AuditCheckView] | None = [] if readable else None
+    alerts: list[AlertView] = []
+    if readable:
+        say("the audit")
+        try:
+            audit, alerts = _audited(session, session.identify(words.common.get("as")))
+        except DibsError as error:
+            message = f"the audit could not look: {error.message}"
+            checks.append({"check": "audit", "ok": False, "message": message, "severity": "warning"})
+    say("")
+    made = sections.sections(checks, audit, alerts)
+    failed = [check["check"] for check in checks if not check["ok"] and check["severity"] == "error"]
+    failed += [
+        finding["check"] for section in made if section["section"] in {"audit", "alerts"}
+        for finding in section["findings"] if finding["severity"] == "error"
+    ]  # fmt: skip
+    return {
+        "checks": checks, "failed": failed, "sections": made, "guarded": todo.guarded(checks),
+        "todo": todo.todo(checks),
+    }  # fmt: skip
+
+
+def _audited(session: Session, call: Call) -> tuple[list[AuditCheckView], list[AlertView]]:
+    """The audit and the alerts, without what `doctor` looks at itself; a server elsewhere looks at its own."""
+    if not session.is_far:
+        from dibs.audit import check
+
+        return check.for_doctor(session, call)
+    audit = session.answer(catalogue.operation("check"), call, {"check": "", "since": 0})["checks"]
+    alerts = session.answer(catalogue.operation("alerts"), call, {})["alerts"]
+    return [line for line in audit if line["check"] != "guards"], alerts
 
 
 def _examined(session: Session, words: Words) -> list[CheckView]:
@@ -95,28 +136,6 @@ def _fix(session: Session, words: Words) -> list[MendResult]:
     if not results and not words.json:
         sys.stdout.write("nothing to fix\n")
     return results
-
-
-def _say(check: CheckView) -> None:
-    from dibs.interfaces.cli import terminal
-
-    word = "ok" if check["ok"] else {"error": "FAIL", "warning": "WARN"}[check["severity"]]
-    word = "note" if check["severity"] == "advice" else word
-    mark = terminal.styled(f"{word:<4}", STYLES[word], sys.stdout)
-    sys.stdout.write(f"{mark}  {check['check']}: {terminal.clean(check['message'])}\n")
-    sys.stdout.flush()
-
-
-def _guards(session: Session, *, aloud: bool) -> list[CheckView]:
-    """The checks on hooks and clients. What only a person can fix in their client is a warning and fails nothing."""
-    from dibs.interfaces.cli.doctor import guards
-
-    checks = []
-    for check in guards.examine(session):
-        checks.append(check)
-        if aloud:
-            _say(check)
-    return checks
 
 
 # --- recovery
@@ -167,12 +186,20 @@ def _ask(path: str, checks: list[CheckView]) -> None:
 
 COMMAND = Command(
     "doctor",
-    "Check the workspace and its store, and verify that the guards refuse; --fix repairs, --recover after damage.",
+    "Is everything all right? Set-up, guards (tried), audit, log, alerts: each finding with the command that fixes it.",
     run=run,
     fields=FIELDS,
     examples=(
-        ("dibs doctor", "every check, then what is left for you to do"),
+        ("dibs doctor", "what is wrong, the worst first; exit code 1 if something is broken"),
+        ("dibs doctor --all", "also what passed"),
         ("dibs doctor --fix", "fix what can be fixed safely: hooks, launcher, leftovers, the database's empty pages"),
         ("dibs doctor --recover", "set a damaged database aside and start a new one"),
+    ),
+    notes=(
+        (
+            "FAIL is what is broken: an error of the set-up, a guard or the log, a HIGH finding of the audit, an alert "
+            "of a loss. WARN waits for you, note is advice. Exit code 0: nothing is broken; 1: something is. Of a long "
+            "log only the end is checked; `dibs verify` checks all of it."
+        ),
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dibs.errors import Invalid
 from dibs.interfaces.cli import help
 from dibs.interfaces.cli.command import Command, family_of, names
 from dibs.interfaces.cli.dispatch import OLD
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 FIELDS = (
     Field("all", "flag", "list every command that people and agents type, by whom it is for", default=False),
     Field("plumbing", "flag", "list what hooks, servers and scripts run", default=False),
-    Field("command", "resources", "the command to explain, or `options`, `json`, `exit-codes`", positional=True,
+    Field("command", "resources", "the command or the topic to explain (`dibs help topics`)", positional=True,
           default=(), metavar="COMMAND"),
 )  # fmt: skip
 
@@ -34,15 +33,14 @@ def run(words: Words) -> int:
             return help.show(name, as_json=words.json)
     if family_of(given[0]) and len(given) == 1:
         return help.show_family(given[0], as_json=words.json)
-    from dibs.interfaces.cli import suggest
+    from dibs.interfaces.cli.manual import topics
 
-    suggest.no_command(given[0], given[1:])
-    raise Invalid(f"there is no command {' '.join(given)!r}; `dibs help --all` lists them", command=" ".join(given))
+    return topics.show(given, as_json=words.json)
 
 
 COMMAND = Command(
     "help",
-    "Explain dibs, or one command.",
+    "Explain dibs, a command, or a topic: `dibs help topics` lists the guides and the reference.",
     run=run,
     group="about",
     fields=FIELDS,
@@ -50,6 +48,9 @@ COMMAND = Command(
         ("dibs help", "the commands that people need"),
         ("dibs help --all", "every command, by whom it is for"),
         ("dibs help task add", "one command, with examples"),
+        ("dibs help topics", "the documents: guides, reference, troubleshooting"),
+        ("dibs help config", "every key of the config, with its default"),
     ),
-    json="commands[]; or topic, text; or command, group, for, help, usage, options[], examples[], refusals[]",
+    json="commands[], topics[]; or topic, title, text; or command, group, for, help, usage, options[], examples[], "
+    "refusals[]",
 )

@@ -7,6 +7,7 @@ import sys
 
 from dibs.errors import YES, Unavailable
 from dibs.interfaces.cli.command import Command
+from dibs.machine import extras
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.cli.parse import Words
 
 FIELDS = (Field("all", "flag", "every operation as a tool, not only the chosen ones", default=False),)
-HOW = "the tools need the MCP SDK: install dibs with its extra `mcp` (`uv tool install 'FOLDER[mcp]'`)"
+HOW = "the tools need the MCP SDK, the extra `mcp` of dibs: {advice}"
 
 
 def run(words: Words) -> int:
@@ -22,11 +23,12 @@ def run(words: Words) -> int:
     from dibs.interfaces.install import mcp_entries
 
     if not mcp_entries.is_offered():
+        how = HOW.format(advice=extras.advice("mcp"))
         if sys.stdin.isatty():
-            raise Unavailable(f"{HOW}.", program="mcp")
+            raise Unavailable(f"{how}.", program="mcp")
         from dibs.interfaces.mcp import absent
 
-        absent.serve(HOW)
+        absent.serve(how)
         return YES
     from dibs.interfaces.mcp import stdio
 

@@ -6,7 +6,7 @@ import sys
 
 from dibs import jsontext
 from dibs.client import catalogue
-from dibs.errors import YES, named, quoted
+from dibs.errors import YES, named, restoring
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import read
 from dibs.interfaces.cli.render import continued, times
@@ -28,8 +28,10 @@ def run(words: Words) -> int:
         lines = [*map(_line, answer["kept"]), *(f"{line}\n" for line in continued(answer))]
         sys.stdout.write("".join(lines) or "nothing is kept\n")
     else:
-        undo = f"; `dibs restore {quoted(answer['undo'])}` takes that back" if answer["undo"] else ""
-        sys.stdout.write(f"restored {answer['restored']}{undo}\n")
+        undo = f"; `{restoring(answer['undo'])}` takes that back" if answer["undo"] else ""
+        names = " and ".join([one["name"] for one in answer["holders"]])
+        told = f" ({names} still {'hold' if ' and ' in names else 'holds'} it and was notified)" if names else ""
+        sys.stdout.write(f"restored {answer['restored']}{told}{undo}\n")
     return YES
 
 
@@ -54,5 +56,7 @@ COMMAND = Command(
         ("dibs restore src/api.py", "bring back the newest kept content of this file"),
     ),
     old={"list": "restore"},
-    json="kept[] (id, path, tree, holder, by, at, blob, how), more, cursor, or restored, id, undo",
+    notes=("A person restores a file also while an agent holds it: the agent keeps its claim and is notified.",),
+    json="kept[] (id, path, tree, holder, by, at, blob, how), more, cursor, or restored, id, undo, token, "
+    "holders[] (agent, name)",
 )

@@ -11,6 +11,7 @@ from dibs.errors import YES, Conflict, Invalid, Unavailable, from_parts
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
 from dibs.interfaces.serve import files
+from dibs.machine import extras
 from dibs.operations.core.declare import Field
 from dibs.workspace import serve_file
 
@@ -26,7 +27,6 @@ READY_S = 30.0  # for a detached server to answer; a large database may be check
 ANSWER_S = 3.0  # for one that is there already to say anything
 OPEN_S = 10.0  # for a browser to be told
 GONE_S = 10.0  # for one to end
-MISSING = "`dibs serve` needs the extra `server`: `uv tool install 'FOLDER[server]'` (a clone of dibs)."
 MAX_PORT = 65_535
 
 
@@ -43,7 +43,8 @@ def run(words: Words) -> int:
     try:
         from dibs.interfaces.serve import process
     except ImportError as error:
-        raise Unavailable(f"{MISSING} ({error})", missing=True) from None
+        message = f"`dibs serve` needs the extra `server`: {extras.advice('server')}. ({error})"
+        raise Unavailable(message, missing=True) from None
     options = process.Options(
         words.fields.get("host", ""), None if port is None else int(port), words.fields.get("tls-cert", ""),
         words.fields.get("tls-key", ""),

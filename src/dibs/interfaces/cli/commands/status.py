@@ -71,7 +71,7 @@ def _whole(session: Session, call: Call, values: dict[str, object], state: Statu
         request = {**values, "after": state["cursor"]}
         page: StatusAnswer = session.answer(catalogue.operation("status"), call, request)
         for one in ("agents", "claims", "tasks", "waiting"):
-            page[one] = [*state[one], *page[one]]  # type: ignore[literal-required] # each a list of its own type
+            page[one] = [*state[one], *page[one]]
         state = page
     return state
 

@@ -53,7 +53,7 @@ COMMAND = Command(
     run=run,
     fields=(
         Field("file", "text", "write the token to this file, which its owner alone may read", default="", longest=0,
-              metavar="PATH"),
+              metavar="FILE"),
     ),
     notes=(NOTE,),
 )  # fmt: skip

@@ -9,6 +9,7 @@ from dibs.errors import YES, Invalid, Unavailable
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
+from dibs.machine import extras
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
@@ -25,10 +26,7 @@ FIELDS = (
 )  # fmt: skip
 PIPE = (160, 50)
 LEAST, MOST = (40, 10), (500, 1_000)
-MISSING = (
-    "`dibs top` needs the extra `top`: `uv tool install 'FOLDER[top]'` (a clone of dibs). "
-    "`dibs top --once` works without it."
-)
+MISSING = "`dibs top` needs the extra `top`: {advice}. `dibs top --once` works without it."
 
 
 def run(words: Words) -> int:
@@ -96,7 +94,7 @@ def _live(words: Words, asker: Asker, state: FleetState) -> int:
     try:
         from dibs.interfaces.top import app
     except ImportError as error:
-        raise Unavailable(f"{MISSING} ({error})", missing=True) from None
+        raise Unavailable(f"{MISSING.format(advice=extras.advice('top'))} ({error})", missing=True) from None
     from dibs.interfaces.top.action_thread import ActionThread
     from dibs.interfaces.top.reader import Asker, FeedReader
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.errors import NO, YES, counted
+from dibs.errors import NO, YES, counted, named, undoing
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
@@ -16,10 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.audit.answers import UndoAnswer, UndoneView
     from dibs.interfaces.cli.parse import Words
+    from dibs.operations.guards.answers import AtWorkView
 
 FIELDS = (
     Field("what", "text", "the claim, task, agent or earlier undo", positional=True, required=True, metavar="WHAT"),
-    Field("path", "resources", "only these files, folders or globs", positional=True, default=(), metavar="PATH"),
+    Field("path", "resources", "only these files, folders or globs", positional=True, default=(), metavar="RESOURCE"),
     Field("since", "text", "only what was changed in the last 10m, 2h …", default="", metavar="D"),
     Field("theirs", "flag", "keep what others built on it: merge, and mark conflicts", default=False),
     Field("dry_run", "flag", "only show what would be done", default=False),
@@ -48,8 +49,14 @@ def run(words: Words) -> int:
         sys.stdout.write(jsontext.encode({"ok": True, **found}) + "\n")
         return YES
     problems = [f"{terminal.clean(one['path'])}: {one['problem']}" for one in found["files"] if one["problem"]]
-    terminal.write([_result(found), *found["notes"], *problems])
+    terminal.write([_result(found), *map(_told, found["holders"]), *found["notes"], *problems])
     return YES
+
+
+def _told(holder: AtWorkView) -> str:
+    """What became of an agent that was at work on these files."""
+    files = ", ".join(map(terminal.clean, holder["files"]))
+    return f"{terminal.clean(named(holder))} {'lost' if holder['loses'] else 'still holds'} {files}, and was notified"
 
 
 def _tell(done: UndoneView) -> None:
@@ -58,7 +65,7 @@ def _tell(done: UndoneView) -> None:
 
 def _result(done: UndoneView | UndoAnswer) -> str:
     commit = f", in commit {done['commit'][:12]}" if done["commit"] else ""
-    text = f"undone in {counted(len(done['restored']), 'file')}{commit}; `dibs undo {done['undo']}` takes that back"
+    text = f"undone in {counted(len(done['restored']), 'file')}{commit}; `{undoing(done['undo'])}` takes that back"
     if done["conflicts"]:
         text += (
             f"\n{counted(done['conflicts'], 'file')} with conflicts: look for the marks, or the file was left as it is"
@@ -76,9 +83,10 @@ def _preview(words: Words, shown: UndoAnswer, *, code: int) -> int:
         sys.stdout.write(jsontext.encode({"ok": code == YES, **shown}) + "\n")
         return code
     what = shown["what"]
-    names = ", ".join(what["agents"])
+    names = ", ".join(what["agents_name"])
+    about = names if what["kind"] == "agent" else what["id"]
     lines: list[str | terminal.Table] = [
-        terminal.Line(f"{what['kind']} {what['id']}, {counted(len(shown['files']), 'file')} changed by {names}", "bold")
+        terminal.Line(f"{what['kind']} {about}, {counted(len(shown['files']), 'file')} changed by {names}", "bold")
     ]
     if shown["others"]:
         lines.append(f"(taken for the {what['kind']}; else: {', '.join(shown['others'])})")
@@ -137,8 +145,13 @@ COMMAND = Command(
             "Committed work is reverted by one commit, through the guards. Your own work and that of your subagents "
             "you may undo; that of others an orchestrator or a person may. An undo can be undone by its id."
         ),
+        (
+            "A person acts for the agents at work on the files: an agent whose own work is undone loses its claims on "
+            "them, another holder keeps its own; both are notified. `--dry-run` says who."
+        ),
     ),
-    json="what, others[], commits[], notes[], continued[], done, files[] (path, action, likely, conflicts, reverts, "
-    "problem, diff, others[]); when done: undo, claim, restored[], left[], commit, conflicts",
+    json="what, others[], commits[], notes[], holders[] (agent, name, files[], holds[], loses), continued[], done, "
+    "files[] (path, action, likely, conflicts, reverts, problem, diff, others[]); when done: undo, claim, restored[], "
+    "left[], commit, conflicts",
     refusals=("conflict", "held", "forbidden", "not_found", "busy"),
 )

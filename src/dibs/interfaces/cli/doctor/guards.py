@@ -15,7 +15,7 @@ from dibs.interfaces import agents
 from dibs.interfaces.agents import BEFORE
 from dibs.interfaces.agents.adapter import MADE
 from dibs.interfaces.cli.doctor import committed
-from dibs.interfaces.install import githooks, mcp_probe, plan, probe
+from dibs.interfaces.install import githooks, mcp_probe, plan, private, probe
 from dibs.workspace import launcher
 from dibs.workspace.known_clients import NAMES
 
@@ -32,11 +32,22 @@ if TYPE_CHECKING:
 ERROR: Severity = "error"
 WARNING: Severity = "warning"
 ADVICE: Severity = "advice"
+SHOWN = 3  # names in a message; its command has all
 MISSING_RUN = "{path} is missing; `dibs init` makes it (a hook finds dibs on the PATH meanwhile)"
 
 
 def examine(session: Session) -> Iterator[CheckView]:
     """Every check on the guards, one by one."""
+    for check in _examined(session):
+        if private.is_here(session.place):  # without the option `dibs init` would make it the team's
+            check["message"] = check["message"].replace("`dibs init", "`dibs init --local")
+        yield check
+    if private.is_here(session.place):
+        message = "a trial for you alone: nothing is committed. `dibs init` makes it the team's"
+        yield _check("set-up", True, message, ADVICE)
+
+
+def _examined(session: Session) -> Iterator[CheckView]:
     base = plan.base(session.place)
     if not os.path.exists(f"{base}/.dibs/hook"):
         yield _check("launcher", False, f"{base}/.dibs/hook is missing: no guard works; `dibs init` makes it", WARNING)
@@ -53,7 +64,7 @@ def proofs(session: Session) -> Iterator[CheckView]:
     if not os.path.exists(f"{base}/.dibs/hook"):
         yield _check("launcher", False, f"{base}/.dibs/hook is missing: no guard works; `dibs init` makes it", ERROR)
         return
-    trees = _trees(session, base)
+    trees = plan.trees_of(session.place)
     used = [client for client in NAMES if any(_commands(client, tree) for tree in trees)]
     if used:
         yield _launcher(session)
@@ -63,8 +74,11 @@ def proofs(session: Session) -> Iterator[CheckView]:
     yield from _git_hooks(session)
 
 
-def _check(name: str, ok: bool, message: str, severity: Severity = ERROR) -> CheckView:
-    return {"check": name, "ok": ok, "message": message, "severity": severity}
+def _check(name: str, ok: bool, message: str, severity: Severity = ERROR, command: str = "") -> CheckView:
+    found: CheckView = {"check": name, "ok": ok, "message": message, "severity": severity}
+    if command:
+        found["command"] = command
+    return found
 
 
 def _launcher(session: Session) -> CheckView:
@@ -111,14 +125,14 @@ def _scripts(base: str) -> Iterator[CheckView]:
 
 
 def _clients(session: Session, base: str) -> Iterator[CheckView]:
-    trees = _trees(session, base)
+    trees = plan.trees_of(session.place)
     used = [client for client in NAMES if any(_commands(client, tree) for tree in trees)]
     if not used:
         yield _check("clients", False, "no client's settings call dibs; `dibs init --clients …` puts it in", WARNING)
         return
     yield from _proven(session, used, trees)
     for client in used:
-        yield from _current(client, base)
+        yield from _current(client, base, local=private.is_here(session.place))
         yield from _allowed(client, trees)
         yield from _trusted(client, trees)
     yield from _servers(used, trees)
@@ -136,14 +150,15 @@ def _proven(session: Session, used: list[str], trees: list[str]) -> Iterator[Che
         with probe.Scratch("" if given else session.place.config) as scratch:
             for client in used:
                 for tree in trees:
-                    yield _proof(client, tree, scratch.folder)
+                    yield _proof(client, tree, scratch.folder, local=private.is_here(session.place))
     except (DibsError, OSError) as error:
         yield _check("guards", False, f"they could not be tried: {getattr(error, 'message', error)}")
 
 
-def _current(client: str, base: str) -> Iterator[CheckView]:
+def _current(client: str, base: str, *, local: bool) -> Iterator[CheckView]:
     """Are the settings as this dibs would write them?"""
-    path = f"{base}/{agents.of(client).settings_file}"
+    adapter = agents.of(client)
+    path = f"{base}/{(local and adapter.private_file) or adapter.settings_file}"
     try:
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
@@ -210,14 +225,17 @@ def _server(client: str, path: str) -> list[str]:
         return []
 
 
-def _proof(client: str, tree: str, scratch: str) -> CheckView:
+def _proof(client: str, tree: str, scratch: str, *, local: bool) -> CheckView:
     name = f"{client} guard"
     commands = _commands(client, tree)
     if commands is None:
         what = f"{tree}/{agents.of(client).settings_file}"
         state = "has no hooks of dibs" if os.path.exists(what) else "is not there"
         message = f"{client} is not guarded in {tree}: {what} {state}. Commit it, and merge it into the branch there"
-        return _check(name, False, message)
+        if local:
+            message = f"{client} is not guarded in {tree}: run `dibs init` in {tree}"
+            return _check(name, False, message, command=f"dibs init {quoted(tree)}")
+        return _check(name, False, message, command=f"git -C {quoted(tree)} merge {quoted(_branch(tree))}")
     event = agents.of(client).event_of(BEFORE)
     command = commands.get(event)
     if not command:
@@ -231,13 +249,25 @@ def _proof(client: str, tree: str, scratch: str) -> CheckView:
 
 def _commands(client: str, tree: str) -> dict[str, str] | None:
     """Our commands in a client's settings of a working tree, or in a plugin of this user; None without any."""
-    path = f"{tree}/{agents.of(client).settings_file}"
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = agents.of(client).settings_commands(file.read(), path)
-    except (OSError, ValueError, DibsError):
-        found = {}
-    return found or agents.of(client).plugin_commands() or None
+    adapter = agents.of(client)
+    for name in filter(None, (adapter.settings_file, adapter.private_file)):
+        path = f"{tree}/{name}"
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = adapter.settings_commands(file.read(), path)
+        except (OSError, ValueError, DibsError):
+            continue
+        if found:
+            return found
+    return adapter.plugin_commands() or None
+
+
+def _branch(tree: str) -> str:
+    """The branch of the main working tree, which has what `init` wrote; a commit if it is on none."""
+    main = git.ask(tree, "worktree", "list", "--porcelain").out.decode("utf-8", "surrogateescape").split("\n\n")[0]
+    lines = main.split("\n")
+    branch = next((line for line in lines if line.startswith("branch ")), "").removeprefix("branch refs/heads/")
+    return branch or next((line[5:] for line in lines if line.startswith("HEAD ")), "HEAD")
 
 
 def has_hooks(client: str, tree: str) -> bool:
@@ -258,23 +288,9 @@ def _trusted(client: str, trees: list[str]) -> Iterator[CheckView]:
             yield _check(name, True, f"{client} runs the hooks of {tree}")
 
 
-def _trees(session: Session, base: str) -> list[str]:
-    """The main working tree and the linked ones that are there."""
-    found = [base]
-    listed = githooks.ask(session.place, "worktree", "list", "--porcelain") if session.place.common else ""
-    bare = False
-    for block in listed.split("\n\n"):
-        lines = block.split("\n")
-        bare = "bare" in lines
-        tree = lines[0].removeprefix("worktree ")
-        if lines[0].startswith("worktree ") and not bare and os.path.isdir(tree):
-            found.append(os.path.realpath(tree))
-    return list(dict.fromkeys(found))
-
-
 def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) -> Iterator[CheckView]:
     """What a new worktree, or a teammate, would not have."""
-    if not session.place.common:
+    if not session.place.common or private.is_here(session.place):
         return
     try:
         missing = committed.missing(session, base, used)
@@ -288,8 +304,20 @@ def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) 
     hidden = [name for name in missing if name in ignored]
     more = f"; git ignores {', '.join(hidden)}" if hidden else ""
     where = "the linked worktrees and every new one" if linked else "a new worktree"
-    message = f"not committed: {' '.join(map(quoted, missing))}{more}; {where} would not have it, and may be unguarded"
-    yield _check("committed", False, message, WARNING)
+    named = f"{', '.join(missing[:SHOWN])}{f' and {len(missing) - SHOWN} more' if missing[SHOWN:] else ''}"
+    message = f"not committed: {named}{more}; {where} would not have it, and may be unguarded"
+    yield _check("committed", False, message, WARNING, _commit(session, base, missing, forced=bool(hidden)))
+
+
+def _commit(session: Session, base: str, missing: list[str], *, forced: bool) -> str:
+    """One line that commits these files, and nothing that is staged besides."""
+    inside = [name for name in missing if name.startswith(".dibs/")]
+    folder = [".dibs"] if inside[1:] and not forced else inside  # its .gitignore keeps what is this machine's out
+    names = " ".join(quoted(name) for name in [*folder, *(name for name in missing if name not in inside)])
+    staged = git.ask(base, "diff", "--cached", "--name-only", "-z").out.decode("utf-8", "surrogateescape").split("\0")
+    only = f" -- {names}" if set(staged) - {"", *missing} else ""
+    there = "" if os.path.realpath(session.cwd) == os.path.realpath(base) else f"cd {quoted(base)} && "
+    return f"{there}git add{' -f' if forced else ''} {names} && git commit -m 'Guard this repository with dibs'{only}"
 
 
 # --- git
@@ -306,6 +334,10 @@ def _git_hooks(session: Session) -> Iterator[CheckView]:
     if not githooks.is_ours_to_write(hooks, place):
         message = f"git takes its hooks from {hooks} (core.hooksPath), outside this repository: commits are not guarded"
         yield _check("git hooks", False, message, WARNING)
+        return
+    if private.is_here(place) and not hooks.startswith(f"{place.common}/"):
+        message = f"git takes its hooks from {hooks}, which is the team's: a trial leaves it alone"
+        yield _check("git hooks", True, message, ADVICE)
         return
     missing = [name for name in githooks.NAMES if not _has_hook(hooks, name)]
     if missing:

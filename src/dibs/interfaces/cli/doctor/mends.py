@@ -12,7 +12,7 @@ from dibs.audit import housekeeping
 from dibs.errors import DibsError
 from dibs.interfaces import agents
 from dibs.interfaces.cli.doctor import guards
-from dibs.interfaces.install import mcp_entries, plan
+from dibs.interfaces.install import mcp_entries, plan, private
 from dibs.workspace import launcher
 from dibs.workspace.known_clients import NAMES
 
@@ -61,10 +61,10 @@ def _installed(session: Session) -> Iterator[housekeeping.Mend]:
         with open(f"{base}/.dibs/config.toml", encoding="utf-8") as file:
             text = file.read()
         used = _used(place, base)
-        made = plan.install(place, used, text, mcp=mcp_entries.is_offered() and _has_server(base, used))
-        changes = [*made.own, *made.others]
-        if changes:
-            names = ", ".join(made.name(change.path) for change in changes)
+        mcp = mcp_entries.is_offered() and _has_server(base, used)
+        made = plan.install(place, used, text, mcp=mcp, local=private.is_here(place))
+        if made.changes:
+            names = ", ".join(made.name(change.path) for change in made.changes)
             yield "hooks", f"missing, or of another version: {names}", lambda: plan.apply(made)
     named = launcher.read_run(place.local)
     gone = named is not None and not all(os.path.exists(one) for one in named)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dibs.errors import counted
 from dibs.interfaces import agents
 from dibs.workspace.known_clients import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.audit.answers import CheckView
+    from dibs.audit.answers import CheckView, DoctorSectionView
 
 # Where a message names one of these, that is what to do.
 WAYS = (
     ("`dibs doctor --recover`", "put the database back if you can; else run `dibs doctor --recover`"),
+    ("`dibs init --local`", "run `dibs init --local`"),
     ("`dibs init --clients", f"run `dibs init --clients …` with the clients you use ({', '.join(NAMES)})"),
     ("`dibs init`", "run `dibs init`"),
 )
@@ -42,34 +44,37 @@ def todo(checks: list[CheckView]) -> list[str]:
     """What a person has to do, errors first."""
     left = [check for check in checks if not check["ok"] and check["severity"] != "advice"]
     left.sort(key=lambda check: check["severity"] != "error")
-    return list(dict.fromkeys(_order(check) for check in left))
+    return list(dict.fromkeys(order_of(check) for check in left))
 
 
-def _order(check: CheckView) -> str:
+def order_of(check: CheckView) -> str:
+    """What a person does about a check, in words."""
     name, message = check["check"], check["message"]
     client, _, what = name.partition(" ")
     if what == "trust" and client in NAMES and check["severity"] == "warning":
         return agents.of(client).trust_order or f"{name}: {message}"
-    if name == "committed" and message.startswith("not committed: "):
-        names = message.removeprefix("not committed: ").partition(";")[0]
-        return f"commit what `dibs init` wrote: `git add {names} && git commit -m 'Guard this repository with dibs'`"
+    if what == "guard" and ": run `dibs init" in message:
+        return message.partition(": ")[2]
+    if name == "committed" and "command" in check:
+        return f"commit what `dibs init` wrote: `{check['command']}`"
     return next((order for sign, order in WAYS if sign in message), f"{name}: {message}")
 
 
-def ending(checks: list[CheckView], failed: list[str], orders: list[str]) -> str:
-    """The last lines: well or not, and what is left to do."""
+def verdict(checks: list[CheckView], sections: list[DoctorSectionView]) -> str:
+    """The last line: what is broken, or which clients are guarded."""
     ready, works = guarded(checks), proven(checks)
-    if failed:
-        line = f"{len(failed)} of {len(checks)} checks failed"
-    elif ready:
-        line = f"all is well for {', '.join(ready)}" if orders else f"all is well: {', '.join(ready)} guarded"
+    found = [finding["severity"] for section in sections for finding in section["findings"]]
+    errors, warnings = found.count("error"), found.count("warning")
+    if errors:
+        rest = f", {counted(warnings, 'warning')}" if warnings else ""
+        return f"{counted(errors, 'thing')} to fix{rest}"
+    if ready:
+        line = f"all is well: {', '.join(ready)} guarded"
     elif works and not any(agents.of(client).shows_trust for client in works):
         line = f"{', '.join(works)}: proven; whether the client runs the hooks cannot be seen from here"
     elif works:
         what = "guards are proven; these clients do" if works[1:] else "guard is proven; this client does"
         line = f"{', '.join(works)}: the {what} not run the hooks yet"
     else:
-        line = "no client is guarded yet"
-    if not orders:
-        return f"{line}\n"
-    return f"{line}. Left to do:\n" + "".join(f"  {place}. {order}\n" for place, order in enumerate(orders, 1))
+        line = "nothing is broken; no client is guarded yet"
+    return f"{line}; {counted(warnings, 'warning')}" if warnings else line

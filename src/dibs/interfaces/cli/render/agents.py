@@ -71,14 +71,25 @@ def _used(agent: AgentView) -> str:
 def _agents(result: AgentsAnswer) -> Items:
     every = result["agents"]
     rows: list[tuple[str, ...]] = [
-        (named(a), a["state"], a["health"] if a["state"] != "left" else "", _kind(a),
-         f"{times.ago(a['last_seen'])} ago", _tasks(a), _used(a), a.get("rules", ""),
-         a.get("killed", "") or _breaker(a)) for a in every
+        (named(a), _state(a), _kind(a), f"{times.ago(a['last_seen'])} ago", _tasks(a) or a.get("doing", ""),
+         _holds(a), _used(a), a.get("killed", "") or _breaker(a)) for a in every
     ]  # fmt: skip
-    head = ("AGENT", "STATE", "HEALTH", "TYPE", "SEEN", "TASKS", "USES", "RULES", "WHY")
+    head = ("AGENT", "STATE", "TYPE", "SEEN", "DOING", "HOLDS", "USES", "WHY")
     shown = [place for place in range(len(head)) if place < FIRST or any(row[place] for row in rows)]
     rows = [tuple([row[place] for place in shown]) for row in rows]
     return listed(tuple([head[place] for place in shown]), rows, "no agents", result)
+
+
+def _state(agent: AgentView) -> str:
+    """What it is at; since when, where that tells something."""
+    since = agent["waits"]["since"] if "waits" in agent else agent.get("stalled_since")
+    return f"{agent['activity']} ({times.ago(since)})" if since else agent["activity"]
+
+
+def _holds(agent: AgentView) -> str:
+    behind = len(agent.get("holds_up", ()))
+    held = counted(agent["holds"], "claim") if agent.get("holds") else ""
+    return f"{held}, {counted(behind, 'agent')} waiting" if behind else held
 
 
 def _breaker(agent: AgentView) -> str:
@@ -94,6 +105,13 @@ def _kill(result: KillAnswer) -> Items:
         return [said, *_running(result)]
     agent = result["agents"][0]
     name = named(agent)
+    if agent["health"] == "dead":
+        word = quoted(name)
+        refused = f"From now on it is refused if it is resumed, too (`dibs revive {word}` lets it act again)."
+        ways = (
+            f"`dibs diff {word}` shows it, `dibs handover {word} --to AGENT` passes it on, `dibs undo {word}` undoes it"
+        )
+        return [f"{name} was dead already: its process has exited{voided}. {refused}", f"Its uncommitted work: {ways}."]
     return [
         f"killed {name} ({agent['killed']}){voided}. `dibs revive {quoted(name)}` lets it act again.",
         *_running(result),

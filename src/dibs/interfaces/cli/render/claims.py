@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dibs.errors import counted, named, quoted
+from dibs.errors import asking, counted, named, restoring, taking_away
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.render import AT_WORK, continued, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypedDict
 
     from dibs.interfaces.cli.render import Items, Lines
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
         store: str
         refused: dict[tuple[str, str], int]  # how often lately, by an agent's name and a resource
 
+    from dibs.operations.agents.answers import AgentView
+    from dibs.operations.alerts.answers import AlertGroup
     from dibs.operations.claims.answers import (
-        AlertShort,
         AskAnswer,
         ClaimAnswer,
         ClaimView,
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     )
 
 REFUSED_OFTEN = 3  # refusals of one agent on one resource that status points out
-MAX_ALERTS_SHOWN = 5  # that status names; `dibs alerts` has all
 MAX_WAITERS_SHOWN = 3  # in one row
 MAX_ROWS = 50  # of what is held; `--all` shows the rest
 
@@ -65,9 +66,7 @@ def _release(result: ReleaseAnswer) -> Items:
             f"took {', '.join(holder['resources'])} away from {named(holder)} and notified it"
             for holder in result["holders"]
         ]
-        return lines + [
-            f"kept {content['path']} as it is: `dibs restore {content['id']}`" for content in result["kept"]
-        ]
+        return lines + [f"kept {content['path']} as it is: `{restoring(content['id'])}`" for content in result["kept"]]
     to = f" to {named(result, 'to')}" if result.get("to") else ""
     return [f"released {', '.join(result['released'])}{to}"]
 
@@ -100,8 +99,7 @@ def status(result: StatusAnswer, about: Surroundings, *, every: bool = False) ->
         items.append(f"{named(waiter)} waits for {', '.join(waiter['resources'])} ({times.ago(waiter['since'])})")
     longest = min([(waiter["since"], on[1]) for waiter, on in places if on], default=None)
     if longest is not None:
-        name = quoted(longest[1])
-        ways = f"`dibs ask {name} TEXT` asks its holder, `dibs release {name} --force --why TEXT` takes it away"
+        ways = f"`{asking(longest[1])}` asks its holder, `{taking_away([longest[1]])}` takes it away"
         items += ["", f"to free one: {ways}"]
     return [*items, *continued(result)]
 
@@ -125,7 +123,7 @@ def _rows(claim: ClaimView, result: StatusAnswer, waiting: list[tuple[WaiterView
     """One row for each resource of a claim, with who waits for it; a task's claim is shown as the task."""
     who = named(claim) + ("" if claim["mode"] == "write" else f" ({claim['mode']})")
     tasks = {f"task:{task['id']}": task for task in result["tasks"]}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for resource in claim["resources"]:
         mine = [waiter for waiter, wanted in waiting if wanted == resource]
         notes = [f"{named(waiter)} ({times.ago(waiter['since'])})" for waiter in mine[:MAX_WAITERS_SHOWN]]
@@ -134,8 +132,15 @@ def _rows(claim: ClaimView, result: StatusAnswer, waiting: list[tuple[WaiterView
         if task is not None:
             what, why = f"task {task['id']}", why or task["title"]
             notes += [f"{task['progress']} %"] if task.get("progress") else []
-        rows.append((what, who, times.left(claim["expires_at"]), why, ", ".join(notes)))
+        why = why or _doing(claim, result)
+        left = "while it runs" if claim["left"].startswith("kept") else times.left(claim["expires_at"])
+        rows.append((what, who, left, why, ", ".join(notes)))
     return rows
+
+
+def _doing(claim: ClaimView, result: StatusAnswer) -> str:
+    """What the holder is doing, by its last prompt."""
+    return next((agent.get("doing", "") for agent in result["agents"] if agent["agent"] == claim["agent"]), "")
 
 
 def _waits_for(waiter: WaiterView, claims: list[ClaimView]) -> tuple[ClaimView, str] | None:
@@ -155,17 +160,47 @@ def _waits_for(waiter: WaiterView, claims: list[ClaimView]) -> tuple[ClaimView, 
     return None
 
 
-def _alert(alert: AlertShort) -> terminal.Line:
-    style = "red" if alert["severity"] == "error" else "yellow"
-    kind = "" if alert["text"].startswith(alert["kind"]) else f"{alert['kind']}: "  # "deadlock prevented: …" says it
-    return terminal.Line(f"! {kind}{alert['text']} (`{alert['remedy']}`)", style)
+STYLES = {"error": "red", "warning": "yellow", "info": "dim"}  # of an alert, by its severity
+
+
+def _group(group: AlertGroup) -> terminal.Line:
+    """The open alerts of one kind, in a line."""
+    word = group["label"].lower()
+    times = f" x{group['count']}" if group["count"] > 1 else ""
+    kind = "" if group["text"].startswith(word) and not times else f"{word}{times}: "  # "deadlock prevented: …" says it
+    todo = f"`{group['remedy']}`"
+    todo += f"; dismiss all: `{group['dismiss']}`" if group["count"] > 1 else ""
+    mark = "!" if group["needs_you"] else "·"
+    return terminal.Line(f"{mark} {kind}{group['text']} ({todo})", STYLES[group["severity"]])
+
+
+def _needing(agents: Sequence[AgentView]) -> Lines:
+    """The agents that wait for a person, and those that are stalled: what they hold up comes first."""
+    lines: Lines = []
+    for agent in sorted(agents, key=lambda one: (-len(one.get("holds_up", ())), -one.get("holds", 0))):
+        if "waits" in agent:
+            what = f" ({agent['waits']['what']})" if agent["waits"]["what"] else ""
+            state = f"has waited for a person for {times.ago(agent['waits']['since'])}{what}"
+        elif "stalled_since" in agent:
+            state = f"is stalled: no sign and no CPU time for {times.ago(agent['stalled_since'])}"
+        else:
+            continue
+        doing = f', at work on "{agent["doing"]}"' if agent.get("doing") else ""
+        held = f"; holds {counted(agent['holds'], 'claim')}" if agent.get("holds") else ""
+        wanting = agent.get("holds_up_name") or agent.get("holds_up", ())
+        behind = f"; holds up {', '.join(wanting[:MAX_WAITERS_SHOWN])}" if wanting else ""
+        lines.append(terminal.Line(f"! {named(agent)} {state}{doing}{held}{behind}", "yellow"))
+    return lines
 
 
 def _hints(result: StatusAnswer, refused: dict[tuple[str, str], int]) -> Items:
     """What a person may want to act on."""
-    hints: Lines = [_alert(alert) for alert in result["alerts"][:MAX_ALERTS_SHOWN] if alert["state"] == "open"]
-    if result["alert_count"] > len(hints):
-        hints.append(f"{counted(result['alert_count'], 'alert')} in all: `dibs alerts`")
+    groups = result["alert_groups"]
+    told = {name for group in groups if group["kind"] in {"asks", "silent"} for name in group["agents"]}
+    hints: Lines = [*_needing([one for one in result["agents"] if named(one) not in told]), *map(_group, groups)]
+    acknowledged = result["alert_count"] - sum(group["count"] for group in groups)
+    if acknowledged:
+        hints.append(f"{counted(acknowledged, 'alert')} acknowledged: `dibs alerts`")
     lost = result.get("undelivered", ())
     if lost:
         hints.append(
@@ -174,9 +209,8 @@ def _hints(result: StatusAnswer, refused: dict[tuple[str, str], int]) -> Items:
     held = {text: claim for claim in result["claims"] for text in claim["resources"]}
     for (agent, resource), number in refused.items():
         if number >= REFUSED_OFTEN and resource in held and named(held[resource]) != agent:
-            name = quoted(resource)
-            text = f"! {agent} was refused {number} times on {resource}: `dibs ask {name} TEXT`"
-            hints.append(terminal.Line(f"{text}, or `dibs release {name} --force --why TEXT`", "yellow"))
+            text = f"! {agent} was refused {number} times on {resource}: `{asking(resource)}`"
+            hints.append(terminal.Line(f"{text}, or `{taking_away([resource])}`", "yellow"))
     old = [named(agent) for agent in result["agents"] if agent.get("rules") == "old" and agent["state"] in AT_WORK]
     if old:
         hints.append(f"on old rules until their next boot or prompt: {', '.join(old)}")

@@ -6,6 +6,7 @@ from dibs.audit import check
 from dibs.errors import counted, named, quoted
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.render import continued, times
+from dibs.interfaces.cli.render.claims import STYLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +39,13 @@ def _prune(result: PruneAnswer) -> Items:
 
 def _alerts(result: AlertsAnswer) -> Items:
     lines: Lines = []
-    for alert in result["alerts"]:
-        lines += _alert(alert)
+    grouped = {identifier for group in result["groups"] for identifier in group["ids"]}
+    for group in result["groups"]:
+        if group["count"] > 1:
+            head = f"{group['label']} x{group['count']}; dismiss all: {group['dismiss']}"
+            lines.append(terminal.Line(head, STYLES[group["severity"]]))
+        lines += [line for alert in result["alerts"] if alert["id"] in group["ids"] for line in _alert(alert)]
+    lines += [line for alert in result["alerts"] if alert["id"] not in grouped for line in _alert(alert)]
     if not lines:
         lines.append("no alerts")
     if result["not_kept"]:
@@ -50,7 +56,7 @@ def _alerts(result: AlertsAnswer) -> Items:
 
 def _alert(alert: AlertView) -> Lines:
     """One alert: what it is, then what shows it and what to do."""
-    style = "dim" if alert["state"] != "open" else "red" if alert["severity"] == "error" else "yellow"
+    style = "dim" if alert["state"] != "open" else STYLES[alert["severity"]]
     head = f"{alert['id']}  {alert['severity']}  {alert['kind']}  {times.ago(alert['since'])}  {alert['text']}"
     shown = ", ".join(f"#{seq}" for seq in alert.get("evidence", ()))
     more = [f"events {shown}" if shown else ""]

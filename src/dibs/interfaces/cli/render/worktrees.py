@@ -46,7 +46,7 @@ def _radar(result: RadarAnswer) -> Items:
 
 
 def _side(side: SideView) -> str:
-    who = f" ({some(side['agents'])})" if side["agents"] else ""
+    who = f" ({some(side.get('agents_name') or side['agents'])})" if side["agents"] else ""
     return f"{side['name']}{who}"
 
 

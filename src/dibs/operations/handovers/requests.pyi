@@ -1,0 +1,13 @@
+"""The requests of this room. Made by `make generate` from its declarations."""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+class HandoverRequest(TypedDict):
+    """The request of `handover`."""
+
+    agent: str
+    to: str
+    note: str
+    dry_run: bool
+    files: Sequence[tuple[str, str]]
