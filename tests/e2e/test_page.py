@@ -24,9 +24,12 @@ from tests.e2e.clients import browser as browsers
 from tests.e2e.clients.install import program
 from tests.interfaces.http.web import Server
 from tests.interfaces.overwritten_file import BEFORE, overwritten
+from tests.interfaces.repository import Repository
+from tests.scratch import repo as _repo
 from tests.stores.redis_server import free_port
 
 pytestmark = pytest.mark.clients
+repo = _repo
 
 WAIT_MS = 60_000  # a busy machine has other work as well; what is there is seen at once
 HOSTILE = "<img src=x onerror=alert(1)>\"'`${alert(2)}</script><script>alert(3)</script>"
@@ -300,6 +303,32 @@ def test_a_deadlock_is_resolved_in_three_steps(opened: Opened, workspace: Any, t
             window.see("No agent is waiting", ".gp")
 
 
+def test_a_dead_agents_work_is_seen_and_handed_to_another_in_three_steps(chromium: Any, repo: Repository) -> None:
+    ada, bob = repo.agent("ada-1"), repo.agent("bob-1")
+    bob.boot()
+    ada.boot()
+    ada.edit("a.py", "a.py at first\nmore\n")
+    ada.client.kill()
+    with Server(repo.folder) as server:
+        context = chromium.new_context(viewport={"width": 1440, "height": 900})
+        window = Window(context.new_page(), server.about["url"])
+        window.page.goto(sign_in.address(server.about["url"], server.about["token_file"]))
+        window.see("exited", "#alerts")
+        window.gone("Kill", "#alerts")
+        window.page.click("#alerts button:has-text('Show diff')")
+        window.see("+more", "dialog")
+        window.page.keyboard.press("Escape")
+        window.page.click("#alerts button[aria-haspopup=menu]")
+        window.page.click(".menu:popover-open button:has-text('Hand to…')")
+        window.page.select_option("#f-to", label="bob-1")
+        window.page.click("#yes")
+        window.see("Handed over to bob-1", "#toast")
+        window.see("bob-1", ".held .by")
+        window.check()
+        context.close()
+        server.stop()
+
+
 def test_who_is_blocked_is_seen_at_once_and_its_holder_asked_in_three_steps(
     opened: Opened, workspace: Any, tmp_path: Path
 ) -> None:
@@ -492,19 +521,19 @@ def test_kill_all_wants_a_reason_and_the_name_of_the_workspace(opened: Opened, w
             ben.claim("src/c.py")
 
 
-def test_an_overwritten_file_is_restored_from_its_alert(opened: Opened, workspace: Any, tmp_path: Path) -> None:
-    path, identifier = overwritten(tmp_path, "a.py")
-    assert workspace
-    with dibs.open(str(tmp_path), agent="ann", timeout=10) as ann:
-        ann.release("a.py")
+def test_an_overwritten_file_is_restored_in_two_steps_for_the_agent_that_holds_it(
+    opened: Opened, workspace: Any, tmp_path: Path
+) -> None:
+    path, _ = overwritten(tmp_path, "a.py")
     window = opened()
     window.see("Violation", "#alerts")
     window.page.click("#alerts button:has-text('Restore a.py…')")
-    window.see(f"dibs restore {identifier}", "dialog")
+    window.see("ann holds it now, keeps it, and is notified", "dialog")
     window.page.click("#yes")
     window.see("Restored a.py, event ", "#toast")
     assert path.read_bytes() == BEFORE
     window.gone("Violation", "#alerts")
+    assert [one["agent"] for one in workspace.status()["claims"]] == ["ann"]
 
 
 def test_the_whole_log_is_searched_beyond_what_is_here(opened: Opened, workspace: Any, tmp_path: Path) -> None:
