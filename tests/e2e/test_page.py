@@ -27,6 +27,7 @@ from tests.interfaces.overwritten_file import BEFORE, overwritten
 from tests.interfaces.repository import Repository
 from tests.scratch import repo as _repo
 from tests.stores.redis_server import free_port
+from tests.waiting import until
 
 pytestmark = pytest.mark.clients
 repo = _repo
@@ -324,6 +325,29 @@ def test_a_dead_agents_work_is_seen_and_handed_to_another_in_three_steps(chromiu
         window.page.click("#yes")
         window.see("Handed over to bob-1", "#toast")
         window.see("bob-1", ".held .by")
+        window.check()
+        context.close()
+        server.stop()
+
+
+def test_after_a_lunch_break_nothing_needs_anybody(chromium: Any, repo: Repository) -> None:
+    repo.config('[claims]\nttl = "1s"\n')
+    ada = repo.agent("ada-1")
+    ada.boot()
+    for name in ("a.py", "new.py"):
+        ada.edit(name, "more\n")
+    ada.stop()
+    with Server(repo.folder) as server:
+        context = chromium.new_context()
+        window = Window(context.new_page(), server.about["url"])
+        window.page.goto(sign_in.address(server.about["url"], server.about["token_file"]))
+        window.see("new.py", ".held")
+        until(
+            lambda: "claim.renewed" in {one["kind"] for one in repo.terminal("log", "--raw")["events"]}, "the deadline"
+        )
+        window.see("All well", "#verdict")
+        window.see("new.py", ".held")
+        assert window.page.locator("#alerts .al").count() == 0
         window.check()
         context.close()
         server.stop()

@@ -195,7 +195,8 @@ const Lines = ({ text }) =>
 const Changes = ({ file: f }) => html`
   <details open=${(f.diff || "").length < 8000}>
     <summary>
-      <code>${f.path}</code> ${f.change} <span class="c-ok">+${f.added}</span> <span class="c-bad">−${f.removed}</span>
+      <code>${f.path}</code> ${f.change}${" "}
+      <span class="c-ok">+${f.added}</span> <span class="c-bad">−${f.removed}</span>
       ${f.likely && html` <span class="tag wait">likely its work</span>`}
       ${f.shared && html` <span class="tag wait">others changed it later</span>`}
     </summary>
