@@ -943,7 +943,7 @@ def test_a_name_of_dibs_own_length_is_read_whole_and_every_mark_of_a_legend_is_s
             window.see(holder, ".tr .by")
             window.see(waiter, ".wr")
             cut = "(of) => [...document.querySelectorAll(of)].filter((e) => e.scrollWidth > e.clientWidth).length"
-            assert window.page.evaluate(cut, ".tr .by, .wr > b") == 0
+            assert window.page.evaluate(cut, ".tr .by, .wr > b, .tr .nm .b, .tr .nm .p, .ag .nm, .ag .ty") == 0
             window.go("#/timeline")
             window.see("waiting", ".legend")
             flat = "() => [...document.querySelectorAll('.legend .sw')].filter((e) => e.offsetHeight < 8).length"
