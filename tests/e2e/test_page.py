@@ -24,9 +24,13 @@ from tests.e2e.clients import browser as browsers
 from tests.e2e.clients.install import program
 from tests.interfaces.http.web import Server
 from tests.interfaces.overwritten_file import BEFORE, overwritten
+from tests.interfaces.repository import Repository
+from tests.scratch import repo as _repo
 from tests.stores.redis_server import free_port
+from tests.waiting import until
 
 pytestmark = pytest.mark.clients
+repo = _repo
 
 WAIT_MS = 60_000  # a busy machine has other work as well; what is there is seen at once
 HOSTILE = "<img src=x onerror=alert(1)>\"'`${alert(2)}</script><script>alert(3)</script>"
@@ -300,6 +304,55 @@ def test_a_deadlock_is_resolved_in_three_steps(opened: Opened, workspace: Any, t
             window.see("No agent is waiting", ".gp")
 
 
+def test_a_dead_agents_work_is_seen_and_handed_to_another_in_three_steps(chromium: Any, repo: Repository) -> None:
+    ada, bob = repo.agent("ada-1"), repo.agent("bob-1")
+    bob.boot()
+    ada.boot()
+    ada.edit("a.py", "a.py at first\nmore\n")
+    ada.client.kill()
+    with Server(repo.folder) as server:
+        context = chromium.new_context(viewport={"width": 1440, "height": 900})
+        window = Window(context.new_page(), server.about["url"])
+        window.page.goto(sign_in.address(server.about["url"], server.about["token_file"]))
+        window.see("exited", "#alerts")
+        window.gone("Kill", "#alerts")
+        window.page.click("#alerts button:has-text('Show diff')")
+        window.see("+more", "dialog")
+        window.page.keyboard.press("Escape")
+        window.page.click("#alerts button[aria-haspopup=menu]")
+        window.page.click(".menu:popover-open button:has-text('Hand to…')")
+        window.page.select_option("#f-to", label="bob-1")
+        window.page.click("#yes")
+        window.see("Handed over to bob-1", "#toast")
+        window.see("bob-1", ".held .by")
+        window.check()
+        context.close()
+        server.stop()
+
+
+def test_after_a_lunch_break_nothing_needs_anybody(chromium: Any, repo: Repository) -> None:
+    repo.config('[claims]\nttl = "1s"\n')
+    ada = repo.agent("ada-1")
+    ada.boot()
+    for name in ("a.py", "new.py"):
+        ada.edit(name, "more\n")
+    ada.stop()
+    with Server(repo.folder) as server:
+        context = chromium.new_context()
+        window = Window(context.new_page(), server.about["url"])
+        window.page.goto(sign_in.address(server.about["url"], server.about["token_file"]))
+        window.see("new.py", ".held")
+        until(
+            lambda: "claim.renewed" in {one["kind"] for one in repo.terminal("log", "--raw")["events"]}, "the deadline"
+        )
+        window.see("All well", "#verdict")
+        window.see("new.py", ".held")
+        assert window.page.locator("#alerts .al").count() == 0
+        window.check()
+        context.close()
+        server.stop()
+
+
 def test_who_is_blocked_is_seen_at_once_and_its_holder_asked_in_three_steps(
     opened: Opened, workspace: Any, tmp_path: Path
 ) -> None:
@@ -492,21 +545,21 @@ def test_kill_all_wants_a_reason_and_the_name_of_the_workspace(opened: Opened, w
             ben.claim("src/c.py")
 
 
-def test_an_overwritten_file_is_restored_from_its_alert(opened: Opened, workspace: Any, tmp_path: Path) -> None:
-    path, identifier = overwritten(tmp_path, "a.py")
-    assert workspace
-    with dibs.open(str(tmp_path), agent="ann", timeout=10) as ann:
-        ann.release("a.py")
+def test_an_overwritten_file_is_restored_in_two_steps_for_the_agent_that_holds_it(
+    opened: Opened, workspace: Any, tmp_path: Path
+) -> None:
+    path, _ = overwritten(tmp_path, "a.py")
     window = opened()
     window.see("Violation", "#alerts")
     window.page.click("#alerts button:has-text('Restore a.py…')")
     window.see(f"dibs restore {identifier}", "dialog")
-    window.see("ann holds it now", "dialog")
+    window.see("ann holds it now, keeps it, and is notified", "dialog")
     window.page.click("#yes")
     window.see("Restored a.py, event ", "#toast")
     window.see("a.py", ".held")  # by ann, for which the person acted
     assert path.read_bytes() == BEFORE
     window.gone("Violation", "#alerts")
+    assert [one["agent"] for one in workspace.status()["claims"]] == ["ann"]
 
 
 def test_the_whole_log_is_searched_beyond_what_is_here(opened: Opened, workspace: Any, tmp_path: Path) -> None:
@@ -892,7 +945,7 @@ def test_a_name_of_dibs_own_length_is_read_whole_and_every_mark_of_a_legend_is_s
             window.see(holder, ".tr .by")
             window.see(waiter, ".wr")
             cut = "(of) => [...document.querySelectorAll(of)].filter((e) => e.scrollWidth > e.clientWidth).length"
-            assert window.page.evaluate(cut, ".tr .by, .wr > b") == 0
+            assert window.page.evaluate(cut, ".tr .by, .wr > b, .tr .nm .b, .tr .nm .p, .ag .nm, .ag .ty") == 0
             window.go("#/timeline")
             window.see("waiting", ".legend")
             flat = "() => [...document.querySelectorAll('.legend .sw')].filter((e) => e.offsetHeight < 8).length"

@@ -12,7 +12,7 @@ import pytest
 import dibs
 from dibs.interfaces.top import actions, panes
 from dibs.interfaces.top.model import Model
-from tests.interfaces.overwritten_file import BEFORE, overwritten
+from tests.interfaces.overwritten_file import BEFORE
 from tests.interfaces.top.looking import Look, opened
 
 

@@ -8,7 +8,7 @@ import { toast } from "./route.js";
 import { clock, count, dur, time, words } from "./words.js";
 
 /** One word of a command, whatever its text is: no second command, and no option (as `quoted` of errors.py). */
-const quoted = (text) => {
+export const quoted = (text) => {
   const word = text.startsWith("-") ? `./${text}` : text;
   return /^[\p{L}\p{N}/._\-+@%,:]+$/u.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 };

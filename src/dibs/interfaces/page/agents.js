@@ -9,6 +9,9 @@ import { baseName, bytes, dur, time } from "./words.js";
 /** The line below a task: what the agent waits for, what happened to it, whom it holds up; else what it says. */
 function Situation({ a, m, task, held }) {
   const wait = m.waitOf.get(a.agent);
+  if (a.shown === "waits for you" && a.waits?.what) {
+    return html`<span class="el c-wait" title=${a.waits.what}>${a.waits.what}</span>`;
+  }
   if (wait) {
     return html`
       <span class="c-wait nw">for</span>

@@ -14,8 +14,6 @@ export const ALERTS = {
   deadlock: ["Deadlock", "cycle"],
   asks: ["Waits for you", "msg"],
   silent: ["Silent", "silent"],
-  stalled: ["Stalled", "silent"],
-  person: ["Waits for you", "msg"],
   dead: ["Dead", "dead"],
   hold: ["Long hold", "held"],
   wait: ["Long wait", "wait"],
@@ -60,7 +58,7 @@ function Alert({ a, hidden = null, act, inside = false }) {
   const icon = ALERTS[a.kind]?.[1] || "viol";
   const events = (a.evidence || []).slice(0, 2);
   return html`
-    <div class=${`al sev-${a.severity === "error" ? "bad" : "wait"} ${inside ? "in" : ""}`} data-alert=${a.id}>
+    <div class=${`al sev-${toneOf(a.severity)} ${inside ? "in" : ""}`} data-alert=${a.id}>
       <${Icon} name=${icon} />
       <span class="kind">
         <button class="lnk" data-open=${`alert:${a.id}`}>${wordOf(a)}</button>
@@ -83,6 +81,7 @@ function Alert({ a, hidden = null, act, inside = false }) {
   `;
 }
 
+const toneOf = (severity) => ({ error: "bad", warning: "wait" })[severity] || "info";
 const opened = new Set(); // kinds whose alerts are shown one by one
 
 function toggle(kind) {
@@ -98,9 +97,8 @@ function Group({ kind, alerts, act }) {
   const isOpen = opened.has(kind);
   const about = [...new Set(alerts.map((a) => (a.agent ? nameOf(a.agent) : (a.resources || [])[0] || a.subject)))];
   const icon = ALERTS[kind]?.[1] || "viol";
-  const bad = alerts.some((a) => a.severity === "error");
   return html`
-    <div class=${`al grp sev-${bad ? "bad" : "wait"}`} data-kind=${kind}>
+    <div class=${`al grp sev-${toneOf(first.severity)}`} data-kind=${kind}>
       <${Icon} name=${icon} />
       <span class="kind">${wordOf(first)} <b class="cnt">${count(idsOf(alerts).length, "alert")}</b></span>
       <span class="what"><span title=${about.join(", ")}>${words(about)}</span></span>

@@ -130,7 +130,7 @@ function App() {
   }
   const m = model();
   const view = viewOf(ui.view);
-  const n = m.open.length;
+  const n = m.needs;
   document.title = `${S.phase === "lost" ? "? " : n ? `(${n}) ` : ""}${S.me?.workspace || ""} · dibs`;
   if (!S.seq) {
     return html`

@@ -108,7 +108,7 @@ function OfAlert({ id, act }) {
   return html`
     <${Head}
       icon=${icon}
-      tone=${!a || a.state === "cleared" ? "c-ok" : a.severity === "error" ? "c-bad" : "c-wait"}
+      tone=${!a || a.state === "cleared" ? "c-ok" : { error: "c-bad", info: "c2" }[a.severity] || "c-wait"}
       note=${a ? `${a.severity}, ${a.state}` : "no longer known"}
     >
       ${word}

@@ -4,7 +4,7 @@ import { html, useRef, useState } from "./lib.js";
 import * as api from "./api.js";
 import { S, nameOf, refetch } from "./store.js";
 import { model } from "./model.js";
-import { fresh } from "./actions.js";
+import { fresh, quoted } from "./actions.js";
 import { Icon, Said } from "./parts.js";
 import { Modal, shut } from "./modal.js";
 import { toast } from "./route.js";
@@ -195,7 +195,8 @@ const Lines = ({ text }) =>
 const Changes = ({ file: f }) => html`
   <details open=${(f.diff || "").length < 8000}>
     <summary>
-      <code>${f.path}</code> ${f.change} <span class="c-ok">+${f.added}</span> <span class="c-bad">−${f.removed}</span>
+      <code>${f.path}</code> ${f.change}${" "}
+      <span class="c-ok">+${f.added}</span> <span class="c-bad">−${f.removed}</span>
       ${f.likely && html` <span class="tag wait">likely its work</span>`}
       ${f.shared && html` <span class="tag wait">others changed it later</span>`}
     </summary>
@@ -223,7 +224,7 @@ export function Diff({ id, act }) {
         ${found?.files.map((f) => html`<${Changes} key=${f.tree + f.path} file=${f} />`)}
       </div>
       <div class="ft">
-        <button class="btn" onClick=${() => act(`copy:dibs diff ${nameOf(id)}`)}>Copy command</button>
+        <button class="btn" onClick=${() => act(`copy:dibs diff ${quoted(nameOf(id))}`)}>Copy command</button>
         <button class="btn" id="no" onClick=${shut}>Close</button>
       </div>
     <//>

@@ -45,7 +45,26 @@ function Finding({ f, act }) {
   `;
 }
 
+function Line({ c, act }) {
+  const [mark, tone] = MARKS[c.status];
+  return html`
+    <li class=${`chk ${tone}`} data-check=${c.check}>
+      <span class="no">${c.number}</span>
+      <span class="mk" aria-label=${c.status}>${mark}</span>
+      <div>
+        <span>${c.status === "fail" ? html`<b>${c.title}</b>` : html`<${Said} text=${c.message} />`}</span>
+        ${c.findings.length > 0 && html`
+          <ul>${c.findings.slice(0, 20).map((f) => html`<${Finding} key=${f.id} f=${f} act=${act} />`)}</ul>
+        `}
+      </div>
+    </li>
+  `;
+}
+
 function Check({ found, act }) {
+  const shown = found.checks.filter((c) => c.status !== "n/a");
+  const rest = found.checks.filter((c) => c.status === "n/a");
+  const row = (c) => html`<${Line} key=${c.number} c=${c} act=${act} />`;
   const grave = { none: "ok", low: "wait", medium: "wait", high: "bad" }[found.severity];
   return html`
     <section class="panel osc" aria-label="Check">
@@ -57,23 +76,13 @@ function Check({ found, act }) {
         </span>
       </header>
       <div class="scroll">
-        <ol class="checks">
-          ${found.checks.map((c) => {
-            const [mark, tone] = MARKS[c.status];
-            return html`
-              <li key=${c.number} class=${`chk ${tone}`} data-check=${c.check}>
-                <span class="no">${c.number}</span>
-                <span class="mk" aria-label=${c.status}>${mark}</span>
-                <div>
-                  <span>${c.status === "fail" ? html`<b>${c.title}</b>` : html`<${Said} text=${c.message} />`}</span>
-                  ${c.findings.length > 0 && html`
-                    <ul>${c.findings.slice(0, 20).map((f) => html`<${Finding} key=${f.id} f=${f} act=${act} />`)}</ul>
-                  `}
-                </div>
-              </li>
-            `;
-          })}
-        </ol>
+        <ol class="checks">${shown.map(row)}</ol>
+        ${rest.length > 0 && html`
+          <details>
+            <summary>${rest.length} not applicable here</summary>
+            <ol class="checks">${rest.map(row)}</ol>
+          </details>
+        `}
       </div>
       <footer><span>${found.result}</span></footer>
     </section>

@@ -21,6 +21,7 @@ export function model() {
     for (const h of w.holders) push(blocks, h.agent, w);
   }
   const open = worstFirst((S.alerts || []).filter((a) => a.state === "open"));
+  const needs = open.filter((a) => a.severity !== "info").flatMap((a) => a.ids).length; // `info` needs nobody
   const quiet = new Set(
     (S.alerts || []).filter((a) => a.kind === "silent" && a.state !== "cleared").map((a) => a.agent),
   );
@@ -56,6 +57,7 @@ export function model() {
     waitOf,
     blocks,
     open,
+    needs,
     violated,
     tasks,
     taskOf,
@@ -65,7 +67,8 @@ export function model() {
     plain,
     ...past(),
   };
-  made.need = [...agents].sort((a, b) => rank(a) - rank(b) || since(a) - since(b));
+  const holdsUp = (a) => (blocks.get(a.agent) || []).length;
+  made.need = [...agents].sort((a, b) => rank(a) - rank(b) || holdsUp(b) - holdsUp(a) || since(a) - since(b));
   let held = null; // only the views that show it make it
   Object.defineProperty(made, "tree", { get: () => (held ??= tree(claims, waits, violated, shown)) });
   return made;
@@ -89,11 +92,13 @@ export function model() {
 export function doing(a, m) {
   const task = m.taskOf.get(a.agent);
   if (task) return task.title || task.id;
-  return a.purpose || a.doing || (m.byAgent.get(a.agent) || []).find((c) => c.reason)?.reason || "";
+  return a.doing || (m.byAgent.get(a.agent) || []).find((c) => c.reason)?.reason || "";
 }
 
 /** Is there nothing in the workspace, as far as all of it was read? */
 export const isEmpty = (m) => S.whole && !m.agents.length && !m.claims.length && !m.tasks.length;
+
+const RANKS = { error: 0, warning: 1, info: 2 };
 
 /** Errors before warnings, new before old; equal ones are one, with all their ids. */
 function worstFirst(alerts) {
@@ -104,7 +109,7 @@ function worstFirst(alerts) {
     merged.set(key, was ? { ...was, ids: [...was.ids, a.id] } : { ...a, ids: [a.id] });
   }
   return [...merged.values()].sort((a, b) =>
-    a.severity === b.severity ? time(b.since) - time(a.since) : a.severity === "error" ? -1 : 1,
+    a.severity === b.severity ? time(b.since) - time(a.since) : RANKS[a.severity] - RANKS[b.severity],
   );
 }
 
@@ -125,9 +130,9 @@ function push(map, key, value) {
 /** The word for an agent: what the server says of it, and whether it waits. */
 function stateOf(a, wait, held, task, quiet) {
   if (a.state === "killed") return "killed";
-  if (a.state === "gone" || a.health === "dead") return "dead";
-  if (/person/.test(`${a.state} ${a.health} ${a.turn || ""}`)) return "waits for you";
-  if (a.health === "stalled" || a.state === "stalled" || a.turn === "stalled") return "stalled";
+  if (a.state === "gone" || a.health === "dead" || a.activity === "exited") return "dead";
+  if (a.activity === "waits for a person") return "waits for you";
+  if (a.activity === "stalled") return "stalled";
   if (wait) return "waiting";
   // on one that has nothing, nobody depends
   if (quiet || (a.health === "silent" && (held?.length || task))) return "silent";

@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "./lib.js";
 import { S, leave, may } from "./store.js";
 import { model } from "./model.js";
+import { quoted } from "./actions.js";
 import { hits } from "./finder.js";
 import { Icon, Path } from "./parts.js";
 import { Modal, shut } from "./modal.js";
@@ -41,7 +42,7 @@ const ofAgent = (a) => [
   act("merge", `Hand over the work of ${a.name}…`, `handover:${a.agent}`, "handover"),
   act("commit", `Show the uncommitted work of ${a.name}`, `diff:${a.agent}`, "diff"),
   act("viol", `Undo the work of ${a.name}…`, `undo:${a.agent}`, "undo"),
-  act("copy", `Copy command: dibs explain ${a.name}`, `copy:dibs explain ${a.name}`),
+  act("copy", `Copy command: dibs explain ${quoted(a.name)}`, `copy:dibs explain ${quoted(a.name)}`),
 ];
 
 /** What can be done with a path that is held. */
@@ -49,7 +50,7 @@ const ofPath = (path) => [
   act("msg", `Ask for ${path}…`, `ask:${path}`, "ask"),
   act("held", `Release ${path}…`, `release:${path}`, "release"),
   act("viol", `Restore ${path}…`, `restore:${path}`, "restore"),
-  act("copy", `Copy command: dibs explain ${path}`, `copy:dibs explain ${path}`),
+  act("copy", `Copy command: dibs explain ${quoted(path)}`, `copy:dibs explain ${quoted(path)}`),
 ];
 
 const ofTask = (t) => [

@@ -105,9 +105,14 @@ export const STATES = {
 export function StateWord({ agent, wait }) {
   const s = agent.shown;
   if (s === "waiting") return html`waiting <${Up} at=${wait?.since} />`;
-  if (["silent", "dead", "idle", "stalled", "waits for you"].includes(s)) {
-    return html`${s} <${Up} at=${agent.last_seen} />`;
-  }
+  const since = {
+    "waits for you": agent.waits?.since,
+    stalled: agent.stalled_since,
+    idle: agent.idle_since || agent.last_seen,
+    silent: agent.last_seen,
+    dead: agent.last_seen,
+  };
+  if (s in since) return html`${s} <${Up} at=${since[s]} />`;
   return s;
 }
 

@@ -2,6 +2,7 @@
 // button, the others are in its menu. The server decides; an operation that it does not have is not offered.
 import { S, nameOf } from "./store.js";
 import { model } from "./model.js";
+import { quoted } from "./actions.js";
 import { baseName } from "./words.js";
 
 const file = (a) => (a.resources || []).find((r) => !r.startsWith("task:")) || a.resources?.[0] || a.subject;
@@ -13,7 +14,11 @@ const story = (a) => ({ text: `Show ${who(a)}`, action: `open:agent:${a.agent}` 
 const kill = (a) => ({ text: `Kill ${who(a)}…`, action: `kill:${a.agent}`, op: "kill", danger: true });
 const diff = (a) => ({ text: "Show diff", action: `diff:${a.agent}`, op: "diff" });
 const handover = (a) => ({ text: "Hand to…", action: `handover:${a.agent}`, op: "handover" });
-const undo = (a) => ({ text: "Undo…", action: `undo:${a.agent}`, op: "undo", danger: true });
+// the files are on the agent's machine: a server that cannot undo says the command that does
+const undo = (a) =>
+  "undo" in (S.me?.may || {})
+    ? { text: "Undo…", action: `undo:${a.agent}`, op: "undo", danger: true }
+    : { text: `Copy dibs undo ${who(a)}`, action: `copy:dibs undo ${quoted(who(a))}` };
 const restore = (a) => ({ text: `Restore ${baseName(file(a))}…`, action: `restore:${file(a)}`, op: "restore" });
 const ask = (a) =>
   holder(a) && { text: `Ask for ${baseName(file(a))}…`, action: `ask:${file(a)}`, op: "ask" };
@@ -39,8 +44,7 @@ const BY_KIND = {
   deadlock: [resolve, message],
   dead: [diff, story, handover, undo],
   silent: [message, diff, handover, kill],
-  stalled: [message, diff, handover, kill],
-  person: [story, message],
+  asks: [story, message],
   hold: [ask, message, release],
   wait: [ask, release, message],
   expired: [story, message],

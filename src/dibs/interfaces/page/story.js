@@ -27,11 +27,10 @@ export function Head({ icon, tone, children, note }) {
 export function Story({ id, test, query, about: what }) {
   const [older, setOlder] = useState([]);
   const live = S.phase === "live";
-  useEffect(
-    () =>
-      query && live ? asked("log", { ...query, limit: SHOWN, sentences: true }, (page) => setOlder(page.events)) : undefined,
-    [id, !query, live],
-  );
+  useEffect(() => {
+    if (!query || !live) return undefined;
+    return asked("log", { ...query, limit: SHOWN, sentences: true }, (page) => setOlder(page.events));
+  }, [id, !query, live]);
   const found = new Map(older.map((e) => [e.seq, e]));
   for (const e of S.events) {
     if (test(e)) found.set(e.seq, e);

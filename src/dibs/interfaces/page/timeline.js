@@ -8,7 +8,7 @@ import { clock, time } from "./words.js";
 
 const BINS = 60;
 
-const LEAST = 1; // minutes that are shown of a workspace that has just begun
+const LEAST = 0.5; // minutes that are shown of a workspace that has just begun
 const RANGES = [
   ["15 m", -15, 5],
   ["30 m", -30, 10],

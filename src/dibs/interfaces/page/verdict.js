@@ -34,7 +34,7 @@ const alertWords = (open) => {
 };
 
 function Answer({ m, empty }) {
-  const n = m.open.reduce((sum, a) => sum + a.ids.length, 0);
+  const n = m.needs;
   if (S.phase === "lost") {
     return html`
       <${Main} tone="gone" about=${`As of ${clock(S.lostAt)}`}>
@@ -43,13 +43,13 @@ function Answer({ m, empty }) {
     `;
   }
   if (empty) return html`<${Main} tone="gone" about="Workspace is ready">No agents yet<//>`;
-  if (n) return html`<${Needs} n=${n} about=${alertWords(m.open)} />`;
+  if (n) return html`<${Needs} n=${n} about=${alertWords(m.open.filter((a) => a.severity !== "info"))} />`;
   if (S.warnings.length) {
     return html`<${Main} tone="bad" about="the store, or delivery">${count(S.warnings.length, "warning")}<//>`;
   }
   if (m.plain.length) return html`<${Needs} n=${m.plain.length} about=${[...new Set(m.plain)].join(" · ")} />`;
   const waiting = m.agents.filter((a) => a.shown === "waiting").length;
-  const quiet = S.alerts === null ? "" : "no open alert";
+  const quiet = S.alerts === null ? "" : m.open.length ? "nothing needs you" : "no open alert";
   if (waiting) {
     const text = `${waiting} of ${m.agents.length} wait${waiting === 1 ? "s" : ""}`;
     return html`<${Main} tone="wait" about=${quiet}><${Icon} name="wait" />${text}<//>`;

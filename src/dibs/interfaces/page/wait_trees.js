@@ -32,7 +32,8 @@ function measured(id, kids, ring, indent) {
   const all = (kids.get(id) || []).map((kid) => measured(kid, kids, ring, indent));
   const leaves = all.filter((kid) => !kid.kids.length && !kid.box && !kid.ring);
   const boxed = leaves.length >= BOX.from ? leaves.map((kid) => kid.id) : [];
-  const rest = all.filter((kid) => !boxed.includes(kid.id)).sort((a, b) => b.ring - a.ring || (indent ? a.size - b.size : b.size - a.size));
+  const bySize = (a, b) => (indent ? a.size - b.size : b.size - a.size);
+  const rest = all.filter((kid) => !boxed.includes(kid.id)).sort((a, b) => b.ring - a.ring || bySize(a, b));
   const columns = columnsFor(boxed.length);
   const box = boxed.length && {
     ids: boxed,
