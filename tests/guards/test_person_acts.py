@@ -5,6 +5,7 @@ Each story is played as it happens: agents by the hooks of their client, the per
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from dibs.client.session import Session
 from dibs.errors import Conflict
 from dibs.undo import apply
 from dibs.undo.undo import Undo
+from tests import warm
 
 if TYPE_CHECKING:
     from tests.interfaces.repository import Agent, Repository
@@ -32,6 +34,12 @@ def eve(repo: Repository) -> Agent:
     made = repo.agent("eve")
     made.boot()
     return made
+
+
+def terminal(repo: Repository, *words: str) -> Any:
+    """The command line, as a person types it, with no client above."""
+    done = warm.dibs([*words, "--json"], repo.folder, {**repo.env, "PATH": repo.path})
+    return json.loads(done.stdout)
 
 
 def prompted(agent: Agent) -> str:
@@ -59,9 +67,9 @@ def test_a_person_restores_what_was_overwritten_and_the_holder_keeps_it_and_is_t
 ) -> None:
     change = overwritten(repo, ada, eve)
     ada.read("a.py")  # it looks at what eve made of it
-    (alert,) = [one for one in repo.terminal("alerts")["alerts"] if one["kind"] == "violation"]
+    (alert,) = [one for one in terminal(repo, "alerts")["alerts"] if one["kind"] == "violation"]
     assert alert["remedy"] == f"dibs restore {change}"
-    answer = repo.terminal("restore", change)
+    answer = terminal(repo, "restore", change)
     assert [one["name"] for one in answer["holders"]] == ["ada"]
     assert (repo.folder / "a.py").read_text() == "of ada\n"
     assert repo.claims() == {"ada": ["a.py"]}
@@ -71,15 +79,16 @@ def test_a_person_restores_what_was_overwritten_and_the_holder_keeps_it_and_is_t
     assert f"brought back a.py as it was before change {change}. You still hold it: read it again" in told
     ada.read("a.py")
     ada.edit("a.py", "of ada, again\n")
-    assert repo.terminal("restore", answer["undo"])["ok"]  # and it can be taken back, while ada holds it
+    assert terminal(repo, "restore", answer["undo"])["ok"]  # and it can be taken back, while ada holds it
     assert (repo.folder / "a.py").read_text() == "of eve"
-    assert repo.terminal("verify")["ok"]
+    assert terminal(repo, "verify")["ok"]
 
 
 def test_what_nobody_holds_is_free_again_after_a_person_restored_it(repo: Repository, ada: Agent, eve: Agent) -> None:
     change = overwritten(repo, ada, eve)
+    ada.dibs("ack", change)
     ada.dibs("release", "a.py")
-    assert repo.terminal("restore", change)["holders"] == []
+    assert terminal(repo, "restore", change)["holders"] == []
     assert (repo.folder / "a.py").read_text() == "of ada\n"
     assert repo.claims() == {}
 
@@ -89,9 +98,9 @@ def test_nobody_else_restores_or_undoes_past_a_holder(
     repo: Repository, ada: Agent, eve: Agent, words: tuple[str, ...]
 ) -> None:
     change = overwritten(repo, ada, eve)
-    repo.terminal("boot", *words)
+    terminal(repo, "boot", *words)
     for command in (("restore", change), ("undo", "eve", "--yes")):
-        refused = repo.terminal(*command, *words)["error"]
+        refused = terminal(repo, *command, *words)["error"]
         assert (refused["code"], refused["blockers"][0]["agent"]) == ("held", "ada")
     assert eve.dibs("restore", change)["error"]["code"] == "held"
     assert (repo.folder / "a.py").read_text() == "of eve"
@@ -101,7 +110,7 @@ def test_an_agents_shell_with_a_persons_credential_restores_nothing_past_a_holde
     repo: Repository, ada: Agent, eve: Agent
 ) -> None:
     change = overwritten(repo, ada, eve)
-    token = repo.terminal("token", "new", "--person", "me")["token"]
+    token = terminal(repo, "token", "new", "--person", "me")["token"]
     done = eve.client.run(
         "dibs", "restore", change, "--json", cwd=repo.folder, CLAUDE_CODE_SESSION_ID="eve", PATH=repo.path,
         DIBS_TOKEN=token,
@@ -126,7 +135,7 @@ def test_a_holder_that_writes_while_a_person_restores_loses_nothing(
     monkeypatch.setattr(session, "run", run_and_write)
     answer = session.answer(session.operation("restore"), session.identify(None), {"what": change})
     assert (repo.folder / "a.py").read_text() == "of ada\n"
-    repo.terminal("restore", answer["undo"])
+    terminal(repo, "restore", answer["undo"])
     assert (repo.folder / "a.py").read_text() == "written by ada at that moment"
     session.close()
 
@@ -137,36 +146,36 @@ def test_a_holder_that_writes_while_a_person_restores_loses_nothing(
 def test_a_person_undoes_an_agent_at_work_which_loses_the_files_and_is_told(repo: Repository, ada: Agent) -> None:
     ada.edit("a.py", "of ada\n")
     ada.edit("new.py", "of ada\n")
-    plan = repo.terminal("undo", "ada", "--dry-run")
+    plan = terminal(repo, "undo", "ada", "--dry-run")
     assert plan["notes"] == [
         "ada is still at work on a.py, new.py: it loses them, and is notified why.",
     ]
     (holder,) = plan["holders"]
     assert (holder["name"], sorted(holder["files"]), holder["loses"]) == ("ada", ["a.py", "new.py"], True)
     assert repo.claims() == {"ada": ["a.py", "new.py"]}
-    assert repo.terminal("undo", "ada", "--yes")["done"]
+    assert terminal(repo, "undo", "ada", "--yes")["done"]
     assert (repo.folder / "a.py").read_text() == "a.py at first\n"
     assert not (repo.folder / "new.py").exists()
     assert repo.claims() == {}
     told = prompted(ada)
     assert "undid what you changed in a.py, new.py. Your claim ended with it" in told
     assert "ead it again" in ada.may_write("a.py", "as if nothing happened\n").refusal
-    assert repo.terminal("verify")["ok"]
+    assert terminal(repo, "verify")["ok"]
 
 
 def test_a_bystander_keeps_the_file_in_which_another_agents_work_is_undone(
     repo: Repository, ada: Agent, eve: Agent
 ) -> None:
     overwritten(repo, ada, eve)
-    (note,) = repo.terminal("undo", "eve", "a.py", "--dry-run")["notes"]
+    (note,) = terminal(repo, "undo", "eve", "a.py", "--dry-run")["notes"]
     assert note == "ada is at work on a.py: it keeps it, and is told to read it again."
-    assert repo.terminal("undo", "eve", "a.py", "--yes")["done"]
+    assert terminal(repo, "undo", "eve", "a.py", "--yes")["done"]
     assert (repo.folder / "a.py").read_text() == "of ada\n"
     assert repo.claims() == {"ada": ["a.py"]}
     told = prompted(ada)
     assert "undid what eve changed in a.py. You still hold it: read it again" in told
     assert len(repo.events("edit.violated", "edit.unattributed", "edit.taken")) == 1  # eve's own alone
-    assert repo.terminal("verify")["ok"]
+    assert terminal(repo, "verify")["ok"]
 
 
 def test_an_agent_that_waits_does_not_get_the_file_before_it_is_undone(repo: Repository, ada: Agent) -> None:
@@ -175,9 +184,9 @@ def test_an_agent_that_waits_does_not_get_the_file_before_it_is_undone(repo: Rep
         ["dibs", "claim", "a.py", "--wait", "30s", "--as", "bob", "--json"], cwd=repo.folder,
         env={**repo.env, "PATH": repo.path}, stdout=subprocess.PIPE,
     )  # fmt: skip
-    while not repo.terminal("status")["waiting"]:
+    while not terminal(repo, "status")["waiting"]:
         pass
-    assert repo.terminal("undo", "ada", "--yes")["done"]
+    assert terminal(repo, "undo", "ada", "--yes")["done"]
     out, _ = waiter.communicate(timeout=30)
     assert waiter.returncode == 0, out
     kinds = [event["kind"] for event in repo.events("undo.started", "claim.released", "claim.granted")]
@@ -203,14 +212,14 @@ def test_an_undo_that_is_given_up_gives_back_what_it_took(
     assert repo.claims() == {"ada": ["a.py"]}
     ada.edit("a.py", "of ada, which noticed nothing\n")
     assert ada.bash("git add a.py && git commit -qm work")[0].code == 0  # no loss is in its way
-    assert repo.terminal("verify")["ok"]
+    assert terminal(repo, "verify")["ok"]
 
 
 def test_a_holder_that_died_is_undone_as_if_it_held_nothing(repo: Repository, ada: Agent) -> None:
     ada.edit("a.py", "of ada\n")
     ada.client.kill()
-    assert repo.terminal("undo", "ada", "--dry-run")["notes"] == []
-    assert repo.terminal("undo", "ada", "--yes")["done"]
+    assert terminal(repo, "undo", "ada", "--dry-run")["notes"] == []
+    assert terminal(repo, "undo", "ada", "--yes")["done"]
     assert repo.claims() == {}
 
 
@@ -237,10 +246,10 @@ def test_a_person_commits_what_an_agent_at_rest_finished_and_the_agent_is_told(r
     commit = repo.git("rev-parse", "HEAD")[:12]
     assert f"committed a.py, which you held, in {commit}; your claim on it ended." in told
     assert repo.events("commit.unverified", "commit.refused", "edit.violated", "edit.unattributed") == []
-    assert [one for one in repo.terminal("alerts")["alerts"] if one["kind"] == "bypass"] == []
-    assert repo.terminal("check", "--check", "bypasses")["checks"][0]["status"] == "ok"
+    assert [one for one in terminal(repo, "alerts")["alerts"] if one["kind"] == "bypass"] == []
+    assert terminal(repo, "check", "--check", "bypasses")["checks"][0]["status"] == "ok"
     ada.edit("a.py", "of ada, again\n")
-    assert repo.terminal("verify")["ok"]
+    assert terminal(repo, "verify")["ok"]
 
 
 def test_while_a_turn_runs_a_person_is_refused_with_the_one_command_that_overrides(
@@ -282,7 +291,7 @@ def test_another_agent_does_not_commit_what_an_agent_at_rest_finished(repo: Repo
     ada.edit("a.py", "of ada\n")
     ada.stop()
     repo.git("add", "a.py")
-    token = repo.terminal("token", "new", "--person", "me")["token"]
+    token = terminal(repo, "token", "new", "--person", "me")["token"]
     done = eve.client.run(
         "git", "commit", "-qm", "x", cwd=repo.folder, CLAUDE_CODE_SESSION_ID="eve", PATH=repo.path, DIBS_TOKEN=token
     )
@@ -324,9 +333,9 @@ def test_past_the_guard_a_person_takes_from_an_agent_at_rest_nothing_that_is_wor
 )  # fmt: skip
 def test_what_a_refusal_advises_a_person_works_as_typed(repo: Repository, ada: Agent, words: tuple[str, ...]) -> None:
     ada.edit("a.py", "of ada\n")
-    repo.terminal("task", "add", "something", "--id", "t")
+    terminal(repo, "task", "add", "something", "--id", "t")
     ada.dibs("task", "claim", "t")
-    refused = repo.terminal(*words)["error"]["message"]
+    refused = terminal(repo, *words)["error"]["message"]
     assert "other work" not in refused
     assert "Stop working" not in refused
     orders = [order for order in re.findall(r"`(dibs .+?)`", refused) if "--force" in order]
@@ -341,4 +350,4 @@ def test_a_persons_stash_of_what_a_dead_agent_left_alarms_nobody(repo: Repositor
     repo.later()
     repo.git("stash", "-u")
     assert "a.py" not in prompted(eve)
-    assert [one["kind"] for one in repo.terminal("alerts")["alerts"] if one["kind"] == "violation"] == []
+    assert [one["kind"] for one in terminal(repo, "alerts")["alerts"] if one["kind"] == "violation"] == []
