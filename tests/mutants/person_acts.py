@@ -9,7 +9,9 @@ UNDONE = f"{ACTS}::test_a_person_undoes_an_agent_at_work_which_loses_the_files_a
 BYSTANDER = f"{ACTS}::test_a_bystander_keeps_the_file_in_which_another_agents_work_is_undone"
 GIVEN_UP = f"{ACTS}::test_an_undo_that_is_given_up_gives_back_what_it_took"
 COMMITTED = f"{ACTS}::test_a_person_commits_what_an_agent_at_rest_finished_and_the_agent_is_told"
-OTHERS_COMMIT = f"{ACTS}::test_another_agent_does_not_commit_what_an_agent_at_rest_finished"
+OTHERS_COMMIT = (
+    "tests/operations/guards/test_commits.py::test_what_an_agent_at_rest_holds_is_committed_by_no_other_agent"
+)
 
 ROWS = (
     ("authority.is_person", "drop operand is_person", f"{ACTS}::test_nobody_else_restores_or_undoes_past_a_holder"),
@@ -26,7 +28,6 @@ ROWS = (
     ("loses", "always return within", BYSTANDER),
     ("undo._done", "drop call _tell_holders", BYSTANDER),
     ("person_acts.give_back", "drop call grant", GIVEN_UP),
-    ("person_acts.give_back", "drop call delete", GIVEN_UP),
     ("grants.claim", "never ifexp _blockers",
      f"{ACTS}::test_an_agent_that_waits_does_not_get_the_file_before_it_is_undone"),
     ("_by_rest", "never if is_person", OTHERS_COMMIT),

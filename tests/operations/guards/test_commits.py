@@ -10,7 +10,7 @@ from dibs.errors import DibsError, Fenced, Forbidden, Held
 from dibs.operations.core import policy
 from dibs.operations.core.call import Call, NeedsFacts, process_name
 from dibs.operations.core.entry import perform
-from dibs.operations.guards import commit_guard
+from dibs.operations.guards import audits, commit_guard
 from tests.canonical import canonical
 from tests.operations.fleet import Fleet, resource
 
@@ -278,3 +278,11 @@ def test_a_replayed_commit_is_reported_only_where_it_took_somebodys_file() -> No
     assert fleet.events("commit.unverified")[0]["data"]["how"] == "replayed"
     committed(fleet, "bob", "a.py")
     assert len(messages_of(fleet, "ann")) == 1
+
+
+def test_what_an_agent_at_rest_holds_is_committed_by_no_other_agent() -> None:
+    fleet = Fleet()
+    edit(fleet, "ann", "a.py")
+    run(fleet, "ann", audits.IDLE, now={})
+    with pytest.raises(Held):
+        check(fleet, "bob", "a.py")
