@@ -77,7 +77,7 @@ FACTS: list[tuple[type[DibsError], dict[str, object]]] = [
 
 @pytest.mark.parametrize(("kind", "facts"), FACTS)
 def test_a_person_is_told_how_to_take_it_away_and_an_agent_is_not(
-    kind: type[DibsError], facts: dict[str, object]
+    kind: type[DibsError], facts: dict[str, Any]
 ) -> None:
     said = kind(**facts, person=True).message
     assert "`dibs release a.py --force --why " in said

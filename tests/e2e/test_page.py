@@ -552,7 +552,6 @@ def test_an_overwritten_file_is_restored_in_two_steps_for_the_agent_that_holds_i
     window = opened()
     window.see("Violation", "#alerts")
     window.page.click("#alerts button:has-text('Restore a.py…')")
-    window.see(f"dibs restore {identifier}", "dialog")
     window.see("ann holds it now, keeps it, and is notified", "dialog")
     window.page.click("#yes")
     window.see("Restored a.py, event ", "#toast")
