@@ -62,7 +62,7 @@ removes its environment (`env -i dibs …`) is the user that lands. That is no a
 check of code that you do not trust belongs under another user, or into a container.
 
 What a person does to files that agents hold, it does for them: `restore`, `undo` and, after the agent's turn, `git
-commit` act, and the agents are notified ([UNDO.md](UNDO.md), [GIT.md](GIT.md)). That takes the rank of a person and a
+commit` act, and the agents are notified ([Undo](../guides/undo.md), [Git](../guides/git.md)). That takes the rank of a person and a
 caller that speaks for itself: a caller with `--as`, an orchestrator and an agent's shell are refused, as any edit of a
 held file is.
 

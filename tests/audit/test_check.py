@@ -81,7 +81,7 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
     with contextlib.redirect_stdout(io.StringIO()):
-        assert main(["init", str(tmp_path), "--clients", "none"]) == 0
+        assert main(["init", str(tmp_path), "--clients", "none", "--rules", "full"]) == 0
     made = Place(tmp_path)
     yield made
     made.close()

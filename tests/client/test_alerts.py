@@ -444,8 +444,8 @@ def test_check_says_that_nobody_looks_and_when_somebody_does(
     shell.json("claim", "x.py", "--as", "ann", exit=0)
     assert shell.json("check", "--check", "alerting", exit=0)["checks"][0]["status"] == "ok"  # nobody else is blocked
     shell.json("claim", "y.py", "--as", "bob", exit=0)
-    (found,) = shell.json("check", "--check", "alerting", exit=1)["checks"]
-    assert "nothing watches" in found["message"]
+    (found,) = shell.json("check", "--check", "alerting", exit=0)["checks"]
+    assert (found["status"], "nothing watches" in found["message"]) == ("warn", True), "advice: nothing was missed yet"
     started.append(subprocess.Popen([DIBS, "sweep", "--watch"], cwd=shell.folder, stdout=subprocess.PIPE, text=True))
     local = str(shell.folder / ".dibs" / "local")
     assert until(lambda: (rounds.last(local) or {"lasting": False})["lasting"])

@@ -5,7 +5,7 @@ Commands, hooks, files and git are real; only the order is made up, by numbers. 
 are on the disk, who ran it, and which words each agent has been shown. At the end it asks for what was promised:
 
 - a word that went away was taken by its own author, or by a call that named the file of an agent that had seen it; or
-  it is in a commit, or it is kept (`dibs restore --list`) and its author was told;
+  it is in a commit, or it is kept (`dibs restore`) and its author was told;
 - no whole write passed over a word that its writer had not seen;
 - no commit took in a file that another agent, who is at work, was the last to write;
 - no commit of an agent at work was dropped by another;

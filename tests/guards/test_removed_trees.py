@@ -101,7 +101,7 @@ def test_it_is_reported_once_and_undo_says_where_it_was(repo: Repository) -> Non
     assert len(repo.events("tree.removed")) == 1
     said = repo.agent("ada").dibs("undo", "ada", "--dry-run")["error"]["message"]
     assert f"a working tree that was removed ({tree})" in said
-    assert "`dibs restore --list`" in said
+    assert "`dibs restore`" in said
 
 
 def test_a_tree_of_the_same_name_has_a_ledger_of_its_own(repo: Repository) -> None:

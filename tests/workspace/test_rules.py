@@ -23,13 +23,14 @@ OLD = """\
 """
 
 
-def test_the_default_rules_are_seven_and_short_and_say_nothing_to_fill_in() -> None:
-    told = rules_file.told(template.TEXT)
-    assert [line.split(".")[0] for line in told.splitlines()] == [str(number) for number in range(1, 8)]
+@pytest.mark.parametrize(("text", "count"), [(template.TEXT, 2), (template.FULL, 7)])
+def test_the_rules_of_init_are_two_or_seven_and_short_and_say_nothing_to_fill_in(text: str, count: int) -> None:
+    told = rules_file.told(text)
+    assert [line.split(".")[0] for line in told.splitlines()] == [str(number + 1) for number in range(count)]
     assert len(told) <= 900
     assert "yours" not in told
     assert "<!--" not in told
-    assert "Told to every agent" in template.TEXT, "what is for people is in the file"
+    assert "Told to every agent" in text, "what is for people is in the file"
 
 
 @pytest.mark.parametrize(("written", "told"), [

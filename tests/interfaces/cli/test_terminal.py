@@ -61,7 +61,7 @@ def test_on_a_narrow_terminal_the_widest_cells_give_way_and_none_vanishes(shell:
 def test_wide_characters_are_aligned(busy: Shell) -> None:
     for text in (busy.run("status").stdout, bare(shown(busy.folder, "status", columns=120))):
         lines = text.splitlines()
-        head = next(line for line in lines if line.startswith("RESOURCE"))
+        head = next(line for line in lines if line.startswith("FILE"))
         rows = {line[:4]: line for line in lines if line.startswith(("src/", "docs"))}
         for title, plain, wide in (("HELD BY", "ann", "山田"), ("FOR", "new route", "ドキュメント")):
             at = head.index(title)

@@ -446,7 +446,7 @@ def test_a_client_that_is_not_known_is_a_wrong_word() -> None:
     for wrong in ("cluade", "claude,emacs", "", "all,none"):
         with pytest.raises(Invalid) as refused:
             detection.named(wrong)
-        assert ("did you mean claude?" in refused.value.message) is (wrong == "cluade")
+        assert ("did you mean 'claude'?" in refused.value.message) is (wrong == "cluade")
 
 
 # --- an interpreter that may soon be gone

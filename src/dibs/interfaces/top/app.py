@@ -396,7 +396,7 @@ class Top(App[None]):
         answers = await self.ask(lambda asker: [asker.ask("alerts ack", {"id": alert}) for alert in ids])
         self._want("alerts")
         if answers is not None:
-            self.tell("Acknowledged. It clears by itself when its cause is gone")
+            self.tell("Dismissed. The log keeps it")
 
     async def action_act(self, kind: str) -> None:
         """Begin an action on what is selected."""

@@ -423,7 +423,7 @@ def accept(tx: Transaction, call: Call, identifier: str) -> str:
     """Accept the present content (`dibs ack vID`); returns the path."""
     kept = records.get_kept(tx, identifier)
     if kept is None:
-        raise NotFound(f"there is no change {identifier}; `dibs restore --list` shows what is kept", id=identifier)
+        raise NotFound(f"there is no change {identifier}; `dibs restore` shows what is kept", id=identifier)
     settle(tx, call, kept["tree"], [kept["path"]])
     tx.append("edit.accepted", call.agent, kept["path"], {"id": identifier, "tree": kept["tree"]})
     return kept["path"]

@@ -76,7 +76,7 @@ def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str,
         files = _few(by_owner[owner])
         text = (
             f"the working tree {tree} was removed with what you had not committed in it: {files}. It is kept: "
-            "`dibs restore --list` names it, and `dibs restore PATH` writes it into the working tree in which you run "
+            "`dibs restore` names it, and `dibs restore PATH` writes it into the working tree in which you run "
             "it."
         )
         mailbox.post(tx, owner, call.voice, HOW, text, tree=tree)

@@ -106,7 +106,7 @@ def _restore(tx: Transaction, call: Call, request: RestoreTakeRequest) -> Restor
     kept, resource, tree, now = request["kept"], request["resource"], request["tree"], request["now"]
     record = records.get_kept(tx, check_text(kept, "kept"))
     if record is None or records.place_of(record) != call.place:
-        raise NotFound(f"nothing is kept as {kept}; `dibs restore --list` shows what is", kept=kept)
+        raise NotFound(f"nothing is kept as {kept}; `dibs restore` shows what is", kept=kept)
     _check_path(record["path"])
     _check_path(resource[1])  # by its real name: a folder of the path may be a link
     refusal = roles.refusal_of_write(call, get_agent(tx, call.agent), resource, local=request["local"])
