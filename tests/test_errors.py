@@ -66,7 +66,7 @@ def test_an_outcome_that_is_not_known_is_still_that_of_a_server_out_of_reach() -
     assert type(unknown_outcome(Busy("no"))) is Unavailable
 
 
-FACTS: list[tuple[type[DibsError], dict[str, object]]] = [
+FACTS: list[tuple[type[DibsError], dict[str, Any]]] = [
     (Held, {"blockers": [{"agent": "ann", "resource": "a.py"}], "wanted": ["a.py"]}),
     (Held, {"blockers": [{"agent": "ann", "resource": "a.py", "waiting": True}], "wanted": ["a.py"]}),
     (Held, {"blockers": [{"agent": "ann", "resource": "a.py", "dead": True}], "wanted": ["a.py"]}),
@@ -78,9 +78,7 @@ FACTS: list[tuple[type[DibsError], dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(("kind", "facts"), FACTS)
-def test_a_person_is_told_how_to_take_it_away_and_an_agent_is_not(
-    kind: type[DibsError], facts: dict[str, Any]
-) -> None:
+def test_a_person_is_told_how_to_take_it_away_and_an_agent_is_not(kind: type[DibsError], facts: dict[str, Any]) -> None:
     said = kind(**facts, person=True).message
     assert "`dibs release a.py --force --why " in said
     assert "--force" not in kind(**facts).message or "a person or an orchestrator" in kind(**facts).message

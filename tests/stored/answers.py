@@ -102,6 +102,7 @@ def questions(stage: Stage) -> dict[str, list[dict[str, Any]]]:
         "batch outlook": [{"run": "r1"}, {"tasks": ["working"]}],
         "check settled": [{}],
         "found": [{"word": word} for word in ("bob", "agent-77", "working", "r1")],
+        "at-work": [{"resources": paths, "tree": TREE, "of": ["ann"]}],
         "held": [{"resources": paths}],
         "known": [{}],
         "known changes": [{"ids": ["v000000000001", "v000000000003"]}],

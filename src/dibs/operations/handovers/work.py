@@ -12,7 +12,7 @@ from dibs.errors import Forbidden, Quota
 from dibs.operations.agents import names, roles
 from dibs.operations.claims import endings, grants, releases, resources
 from dibs.operations.claims import records as claim_records
-from dibs.operations.core.call import within
+from dibs.operations.core.call import FOLLOW_UPS, within
 from dibs.operations.core.declare import RANKS, WORKER
 from dibs.operations.guards.edit_guard import BY as BY_EDIT
 from dibs.operations.handovers.records import get_offer
@@ -290,10 +290,8 @@ def _holder(tx: Transaction, call: Call, wanted: Sequence[Resource], tree: str, 
         for claim in list(claim_records.overlapping_claims(tx, wanted, tree, most=claim_records.MAX_COST))
         if endings.blocks(claim, resources.WRITE, to)
     ]
-    over = [claim for claim in blockers if claim["until"] <= tx.now]
+    over = FOLLOW_UPS.lapse(tx, call, [claim for claim in blockers if claim["until"] <= tx.now])
     dead = endings.gone(tx, call, [claim for claim in blockers if claim["until"] > tx.now])
-    for claim in over:
-        endings.expire(tx, claim)
     for claim in dead:
         endings.end(tx, claim, "gone")
     return next((claim["agent"] for claim in blockers if claim not in over and claim not in dead), None)
