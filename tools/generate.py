@@ -62,9 +62,9 @@ removes its environment (`env -i dibs …`) is the user that lands. That is no a
 check of code that you do not trust belongs under another user, or into a container.
 
 What a person does to files that agents hold, it does for them: `restore`, `undo` and, after the agent's turn, `git
-commit` act, and the agents are notified ([Undo](../guides/undo.md), [Git](../guides/git.md)). That takes the rank of a person and a
-caller that speaks for itself: a caller with `--as`, an orchestrator and an agent's shell are refused, as any edit of a
-held file is.
+commit` act, and the agents are notified ([Undo](../guides/undo.md), [Git](../guides/git.md)). That takes the rank of a
+person and a caller that speaks for itself: a caller with `--as`, an orchestrator and an agent's shell are refused, as
+any edit of a held file is.
 
 A refusal is `forbidden`. It names the rank that is needed, the agents and people known to have it, and the owner of
 the thing; the log has it as `call.refused`.
