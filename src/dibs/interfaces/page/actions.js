@@ -114,7 +114,7 @@ function restoreFile(id, m) {
         "c-wait",
         holders.length
           ? `${words(holders)} holds it now, keeps it, and is notified`
-          : "Nobody holds it now; you hold it afterwards",
+          : "Nobody holds it now; it stays free",
       ],
     ],
     command: () => `dibs restore ${quoted(k.id)}`,
@@ -123,31 +123,6 @@ function restoreFile(id, m) {
     proof: (e) => e.kind === "edit.restored" && e.subject === id,
     done: `Restored ${id}`,
     topics: ["status", "alerts"],
-  };
-}
-
-function undoAgent(id, m) {
-  const a = S.agents.get(id);
-  if (!a) return null;
-  const held = m.byAgent.get(id) || [];
-  return {
-    op: "undo",
-    icon: "viol",
-    danger: true,
-    title: `Undo the work of ${a.name}?`,
-    verb: "Undo",
-    intro: `${a.name} was last heard ${ago(a.last_seen)}.`,
-    rows: [
-      ["commit", "c2", "The files that it changed and did not commit get their earlier content"],
-      held.length > 0 && ["held", "c-held", `It loses ${count(held.length, "claim")} and is notified`],
-      ["task", "c2", "The present content is kept: dibs restore brings it back"],
-    ],
-    command: () => `dibs undo ${quoted(a.name)}`,
-    facts: [a.state, ...held.map(claimText).sort()],
-    call: (_, request) => api.call("undo", { agent: id, request_id: request }),
-    proof: (e) => e.kind.startsWith("undo.") || e.kind === "edit.restored",
-    done: `Undid the work of ${a.name}`,
-    topics: ["status", "agents", "alerts"],
   };
 }
 
@@ -297,7 +272,6 @@ const ACTIONS = {
   kill: killAgent,
   killall: killAll,
   restore: restoreFile,
-  undo: undoAgent,
   revive: reviveAgent,
   release: releaseClaim,
   unland: cancelLanding,

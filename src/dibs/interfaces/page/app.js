@@ -36,7 +36,6 @@ const NEEDS = {
   land: "land",
   diff: "diff",
   handover: "handover",
-  undo: "undo",
 };
 
 /** The ids of the alert that the key `a` means: whose story is open, that has the focus, else the first one. */

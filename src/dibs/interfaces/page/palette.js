@@ -41,7 +41,7 @@ const ofAgent = (a) => [
     : act("kill", `Kill ${a.name}…`, `kill:${a.agent}`, "kill"),
   act("merge", `Hand over the work of ${a.name}…`, `handover:${a.agent}`, "handover"),
   act("commit", `Show the uncommitted work of ${a.name}`, `diff:${a.agent}`, "diff"),
-  act("viol", `Undo the work of ${a.name}…`, `undo:${a.agent}`, "undo"),
+  act("copy", `Copy command: dibs undo ${quoted(a.name)}`, `copy:dibs undo ${quoted(a.name)}`),
   act("copy", `Copy command: dibs explain ${quoted(a.name)}`, `copy:dibs explain ${quoted(a.name)}`),
 ];
 

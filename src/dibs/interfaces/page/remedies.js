@@ -14,11 +14,8 @@ const story = (a) => ({ text: `Show ${who(a)}`, action: `open:agent:${a.agent}` 
 const kill = (a) => ({ text: `Kill ${who(a)}…`, action: `kill:${a.agent}`, op: "kill", danger: true });
 const diff = (a) => ({ text: "Show diff", action: `diff:${a.agent}`, op: "diff" });
 const handover = (a) => ({ text: "Hand to…", action: `handover:${a.agent}`, op: "handover" });
-// the files are on the agent's machine: a server that cannot undo says the command that does
-const undo = (a) =>
-  "undo" in (S.me?.may || {})
-    ? { text: "Undo…", action: `undo:${a.agent}`, op: "undo", danger: true }
-    : { text: `Copy dibs undo ${who(a)}`, action: `copy:dibs undo ${quoted(who(a))}` };
+// the files are on the agent's machine, where this command undoes it
+const undo = (a) => ({ text: `Copy dibs undo ${who(a)}`, action: `copy:dibs undo ${quoted(who(a))}` });
 const restore = (a) => ({ text: `Restore ${baseName(file(a))}…`, action: `restore:${file(a)}`, op: "restore" });
 const ask = (a) =>
   holder(a) && { text: `Ask for ${baseName(file(a))}…`, action: `ask:${file(a)}`, op: "ask" };
