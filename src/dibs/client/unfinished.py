@@ -69,6 +69,8 @@ def _changed(session: Session, top: str) -> set[str]:
 
 def gather(session: Session, call: Call, fields: Fields) -> Fields:
     """The request with the files of the agent whose work is handed over."""
+    if "agent" not in fields:  # the operation refuses it
+        return fields
     from dibs.operations.agents.lookups import FOUND
 
     agent = session.run(FOUND, call, {"word": fields["agent"]})["id"]
