@@ -209,7 +209,7 @@ ROWS = (
      f"{OWN}::test_a_program_that_put_back_git_s_content_is_settled_by_reading_and_editing"),
     ("claims_first", "drop subscript text", f"{OWN}::test_what_a_command_claims_and_then_writes_is_its_own_edit"),
     ("restores._restore", "never ifexp BY", f"{OWN}::test_who_undoes_its_own_program_as_told_gives_the_file_back"),
-    ("_brought_back", "drop operand owner", f"{OWN}::test_who_undoes_its_own_program_as_told_gives_the_file_back"),
+    ("_brought_back.finish", "never if blob", f"{OWN}::test_who_undoes_its_own_program_as_told_gives_the_file_back"),
     ("_in_tree", "drop call settle", f"{CHANGES}::test_an_edit_settles_it_once_what_is_there_was_read"),
     ("commit_guard._check", "drop operand _unsettled",
      f"{CHANGES}::test_a_violated_path_is_committed_by_nobody_until_it_is_settled"),

@@ -10,7 +10,7 @@ ROWS = (
      "tests/interfaces/install/test_doctor_guards.py::test_following_doctors_order_commits_everything_that_init_wrote"),
     ("probe.attempt", "always ifexp REFUSED",
      "tests/interfaces/install/test_doctor_guards.py::test_a_hook_that_lets_a_killed_agent_pass_is_an_error"),
-    ("launcher.put", "replace call write IGNORE -> ''",
+    ("launcher.put", "replace name IGNORE -> ''",
      f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
     ("launcher.mend", "drop return beneath if OWN",
      f"{SWEPT}::test_a_workspace_of_an_older_dibs_gets_its_copies_with_the_next_call"),
