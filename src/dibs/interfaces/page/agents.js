@@ -116,7 +116,7 @@ function AgentRow({ a, m }) {
       <div class="fl" role="gridcell"><${HeldCell} held=${held} /></div>
       <div class="num since" role="gridcell">
         <span><${Up} at=${task?.started_at || a.since} /></span>
-        ${a.cpu !== undefined && html`<span class="u2">${Math.round(a.cpu)}% ${bytes(a.memory)}</span>`}
+        ${a.cpu !== undefined && html`<span class="u2">${Math.round(a.cpu)}% ${bytes(a.memory)}B</span>`}
       </div>
       <div class="num use" role="gridcell">
         ${a.cpu === undefined

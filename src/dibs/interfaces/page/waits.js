@@ -13,7 +13,8 @@ export function WaitRow({ agent, resource, holder, at, refused = false, claim = 
       <b class="el">${nameOf(agent)}</b>
       <span class="arr">
         <span class=${refused ? "c-bad" : "c-wait"}>${refused ? "was refused" : "waits"}</span>
-        ${holder && html`<span class="c2">${refused ? "held by" : "for"}</span><b class="el">${nameOf(holder)}</b>`}
+        ${holder && html`<span class="c2">${refused ? "what" : "for"}</span><b class="el">${nameOf(holder)}</b>`}
+        ${holder && refused && html`<span class="c2">holds</span>`}
       </span>
       <span class=${`nw ${refused ? "c-bad" : "c-wait"}`}><${Up} at=${at} />${refused ? " ago" : ""}</span>
       <span class="l2">
