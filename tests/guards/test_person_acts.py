@@ -245,6 +245,9 @@ def test_a_person_commits_what_an_agent_at_rest_finished_and_the_agent_is_told(r
     told = prompted(ada)
     commit = repo.git("rev-parse", "HEAD")[:12]
     assert f"committed a.py, which you held, in {commit}; your claim on it ended." in told
+    said = [one["text"] for one in terminal(repo, "log", "--kind", "claim.released", "--sentences")["events"]]
+    assert f"committed a.py ({commit[:8]}), which ended ada's claim" in said[0]
+    assert not said[0].startswith("ada ")
     assert repo.events("commit.unverified", "commit.refused", "edit.violated", "edit.unattributed") == []
     assert [one for one in terminal(repo, "alerts")["alerts"] if one["kind"] == "bypass"] == []
     assert terminal(repo, "check", "--check", "bypasses")["checks"][0]["status"] == "ok"

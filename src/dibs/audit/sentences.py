@@ -241,6 +241,9 @@ def _released(t: Teller, e: LogEvent, d: ClaimReleased, known: Known | None) -> 
     if d.get("to"):
         whose = f" of {t.who(e['agent'])}" if d.get("by") else ""
         text = f"{t.who(d.get('by') or e['agent'])} handed {things}{whose} over to {t.who(d['to'])}{after}."
+    elif d.get("by"):
+        whose = f"{t.who(e['agent'])}'s claim"
+        text = f"{t.who(d['by'])} committed {things} ({_short(d.get('commit', ''))}), which ended {whose}{after}."
     else:
         commit = f" ({_short(d['commit'])})" if d.get("commit") else ""
         form = RELEASES.get(d["why"], RELEASES["released"])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         """What the event of a release says besides; what is empty is left out."""
 
         to: str  # the new holder
-        by: str  # who handed it over, if another than the holder
+        by: str  # who handed it over or committed it, if another than the holder
         commit: str
         request: list[str] | None  # operation and request id
 

@@ -55,7 +55,7 @@ class ClaimReleased(Requested):
         "returned",  # of a task's claim
     ]
     to: NotRequired[str]  # the new holder
-    by: NotRequired[str]  # who handed it over, if another than the holder
+    by: NotRequired[str]  # who handed it over or committed it, if another than the holder
     commit: NotRequired[str]
 
 

@@ -326,7 +326,8 @@ def _committed(tx: Transaction, call: Call, request: CommittedRequest) -> Commit
             finished += _tell_of(tx, call, claim, [path for path, _ in items], done, commit)
         if done:
             released += done
-            if not endings.give_back(tx, claim, done, "committed", commit=commit):
+            by = call.agent if claim in resting else ""
+            if not endings.give_back(tx, claim, done, "committed", commit=commit, by=by):
                 continue
         claim["commit"] = commit
         claim_records.put(tx, claim)
