@@ -19,7 +19,7 @@ mkdir api
 for name in stock price tax; do echo "$name = 5" >"api/$name.py"; done
 git add -A && as you commit -qm 'the shop' # before there is a workspace
 git init -q --bare .git/there.git && git remote add origin .git/there.git && git push -q origin main
-quiet dibs init --clients claude
+quiet dibs init --clients claude --rules full
 cat >>.dibs/config.toml <<'END'
 
 [tasks]
