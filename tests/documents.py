@@ -7,6 +7,7 @@ environment is made of links to packages that are installed already: nothing is 
 
 from __future__ import annotations
 
+import ast
 import functools
 import os
 import re
@@ -17,9 +18,12 @@ import sysconfig
 import tempfile
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tests import leftovers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TOP = Path(__file__).resolve().parent.parent
 PAGES = [path for path in (TOP / "docs").rglob("*.md") if path.parent.name != "bench"]  # what `make bench` wrote
@@ -68,6 +72,16 @@ def anchors(path: Path) -> frozenset[str]:
     fenced = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
     heads = re.findall(r"^#+ (.*)$", fenced, re.MULTILINE)
     return frozenset(re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads)
+
+
+def texts_of_dibs() -> Iterator[tuple[Path, ast.Constant, str]]:
+    """Every string in the code, with its place: no docstrings, which are for people in a clone, as comments are."""
+    for path in sorted((TOP / "src").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+                yield path, node, node.value
 
 
 def blocks(path: Path, language: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 from importlib import metadata
@@ -208,18 +207,11 @@ def test_the_texts_of_dibs_have_no_phrase_that_the_table_of_words_replaces() -> 
     assert [phrase for phrase in RIDDLES if phrase not in table] == []
     forms = "|".join([*RIDDLES, "goes on", "went on", "gone on", "going on", "in vain"])
     wrong = re.compile(rf"\b({forms})\b", re.IGNORECASE)
-    found = []
-    for path in sorted((TOP / "src").rglob("*.py")):
-        if path.name == "scripts.py":  # programs in other languages, with comments of their own
-            continue
-        tree = ast.parse(path.read_text())
-        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
-        found += [
-            f"{path.name}:{node.lineno}: {node.value.strip()}"
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told
-            and wrong.search(node.value)
-        ]  # fmt: skip
+    found = [
+        f"{path.name}:{node.lineno}: {text.strip()}"
+        for path, node, text in documents.texts_of_dibs()
+        if path.name != "scripts.py" and wrong.search(text)  # programs in other languages, with comments of their own
+    ]
     assert found == []
 
 

@@ -32,18 +32,22 @@ def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wheel.built_in(tmp_path_factory.mktemp("wheel"))
 
 
+@pytest.fixture(params=["unpacked", "zipped"])
+def place(request: pytest.FixtureRequest, wheel_file: Path, tmp_path: Path) -> Path:
+    """Where Python finds dibs as it was installed."""
+    if request.param == "zipped":
+        return wheel_file
+    zipfile.ZipFile(wheel_file).extractall(tmp_path / "packages")
+    return tmp_path / "packages"
+
+
 def test_a_wheel_has_the_types_and_no_file_of_schemas(wheel_file: Path) -> None:
     names = set(zipfile.ZipFile(wheel_file).namelist())
     assert {"dibs/py.typed", "dibs/interfaces/python/methods.py", "dibs/interfaces/python/methods.pyi"} <= names
     assert not [name for name in names if name.endswith("schema.json")]
 
 
-@pytest.mark.parametrize("form", ["unpacked", "zipped"])
-def test_an_installed_dibs_shows_its_documents(wheel_file: Path, form: str, tmp_path: Path) -> None:
-    place = wheel_file
-    if form == "unpacked":
-        place = tmp_path / "packages"
-        zipfile.ZipFile(wheel_file).extractall(place)
+def test_an_installed_dibs_shows_its_documents(place: Path, tmp_path: Path) -> None:
     said = subprocess.run(
         [sys.executable, "-m", "dibs", "help", "config"], check=True, capture_output=True, text=True, cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(place)},
@@ -62,12 +66,7 @@ def test_a_wheel_has_every_document_and_no_picture(wheel_file: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("form", ["unpacked", "zipped"])
-def test_an_installed_server_describes_itself_as_one_in_the_tree(wheel_file: Path, form: str, tmp_path: Path) -> None:
-    place = wheel_file
-    if form == "unpacked":
-        place = tmp_path / "packages"
-        zipfile.ZipFile(wheel_file).extractall(place)
+def test_an_installed_server_describes_itself_as_one_in_the_tree(place: Path, tmp_path: Path) -> None:
     before = sorted(place.rglob("*"))
     told = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
     process = subprocess.run(

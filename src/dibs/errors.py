@@ -616,9 +616,14 @@ def say_who(blocker: Mapping[str, Any]) -> str:
     return f"{who} holds {what}{how}{left}" + (f', at work on "{doing}"' if doing else "")
 
 
+def printable(words: str) -> str:
+    """Words on one line, without control characters."""
+    return " ".join("".join([letter if letter.isprintable() else " " for letter in words]).split())
+
+
 def one_line(words: str) -> str:
     """Another agent's words as part of a sentence: one line, printable, not too long."""
-    plain = " ".join("".join([letter if letter.isprintable() else " " for letter in words]).split()).replace('"', "'")
+    plain = printable(words).replace('"', "'")
     return plain if len(plain) <= MAX_TASK_CHARS else f"{plain[:MAX_TASK_CHARS]}…"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,7 @@ from dibs.client import catalogue, read_fields
 from dibs.client.session import Session
 from dibs.errors import NotFound
 from tests.plain_git import git
-from tests.undo.undo_desk import Desk, State, put
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path / "repo")
-    yield made
-    made.close()
-
-
-def lines(*words: str) -> State:
-    return "".join(f"{word}\n" for word in words).encode(), ""
+from tests.undo.undo_desk import Desk, lines, put
 
 
 def diff(desk: Desk, agent: str, *paths: str, **fields: Any) -> list[Any]:

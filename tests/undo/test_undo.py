@@ -7,7 +7,6 @@ import itertools
 import os
 import signal
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from dibs.operations.claims import records as claim_records
 from dibs.undo import apply, scope, undo
 from dibs.verify.checker import verify_store
 from tests.plain_git import git
-from tests.undo.undo_desk import Desk, State, get, put, tick
+from tests.undo.undo_desk import Desk, State, get, lines, put, tick
 
 ODD = (
     "a.txt",
@@ -40,17 +39,6 @@ CONTENTS: list[State] = [
     None, (b"", ""), (b"one\n", ""), (b"one\ntwo\n", "x"), (b"one\r\ntwo\r\n", ""), (b"\0\xff\xfebinary\r\n", ""),
     (b"no end", "x"), (b"target", "l"), (b"../else where", "l"), (b"x" * 70_000, ""),
 ]  # fmt: skip
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path / "repo")
-    yield made
-    made.close()
-
-
-def lines(*words: str) -> State:
-    return "".join(f"{word}\n" for word in words).encode(), ""
 
 
 # --- byte for byte

@@ -22,6 +22,11 @@ ROUNDED_NS = 10_000_000  # the store's time of day is rounded to this
 State = tuple[bytes, str] | None  # a file's bytes and kind: "" plain, "x" executable, "l" a link; None: no file
 
 
+def lines(*words: str) -> State:
+    """A plain file with these lines."""
+    return "".join(f"{word}\n" for word in words).encode(), ""
+
+
 def put(path: Path, state: State) -> None:
     """Make the file so, as a program would: in place, or by a new file."""
     if path.is_symlink() or (path.exists() and (state is None or state[1] == "l")):

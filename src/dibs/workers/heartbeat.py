@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from threading import Event, Lock, Thread
 
-from dibs.errors import DibsError
+from dibs.errors import DibsError, printable
 from dibs.machine import clock
 from dibs.workers.held_command import Hold
 from dibs.workspace import paths
@@ -200,5 +200,4 @@ class Heartbeat:
 
 def clean(text: str) -> str:
     """A line for a reason or a note: no control characters, not too long."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    return " ".join(plain.split())[:MAX_NOTE_LETTERS]
+    return printable(text)[:MAX_NOTE_LETTERS]

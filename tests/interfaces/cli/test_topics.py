@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
 from dibs.interfaces.cli.command import family_of, names
 from dibs.interfaces.cli.help import TOPICS
 from dibs.interfaces.cli.manual import pages, topics
-from tests.documents import DOCUMENTS, TOP
+from tests.documents import DOCUMENTS, TOP, texts_of_dibs
 from tests.interfaces.cli.screen import ESCAPE, Screen
 from tests.scratch import Shell
 
@@ -100,14 +99,9 @@ def test_a_topic_that_a_text_points_to_is_there() -> None:
 
 def test_no_text_of_dibs_points_to_a_file_that_an_installed_user_does_not_have() -> None:
     """Comments may: they are for people in a clone."""
-    found = []
-    for path in (TOP / "src").rglob("*.py"):
-        tree = ast.parse(path.read_text())
-        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
-        found += [
-            f"{path.name}:{node.lineno}"
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told
-            and re.search(r"docs/(start|guides|reference|internals)/", node.value)
-        ]  # fmt: skip
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path, node, text in texts_of_dibs()
+        if re.search(r"docs/(start|guides|reference|internals)/", text)
+    ]
     assert found == []

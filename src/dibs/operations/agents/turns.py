@@ -16,6 +16,7 @@ A report about a turn that is not open, a process that is not the agent's, or an
 
 from __future__ import annotations
 
+from dibs.errors import printable
 from dibs.operations.agents.records import get_agent, get_agents, put_agent
 from dibs.operations.core.call import process_name
 from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
@@ -41,8 +42,7 @@ MAX_WATCHED = 200  # open turns that one look measures
 
 def words_of(text: str, most: int = MAX_WORDS_CHARS) -> str:
     """The first words of a text, on one line, without control characters; "" for what no person typed."""
-    plain = "".join([letter if letter.isprintable() else " " for letter in text[:MAX_SENT_CHARS]])
-    words = " ".join(plain.split())
+    words = printable(text[:MAX_SENT_CHARS])
     if words.startswith("<"):  # clients wrap their own notes to the model in tags
         return ""
     if len(words) <= most:
