@@ -18,6 +18,8 @@ BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED, NOTE = (
 # The effects of a tool.
 EDIT, PATCH, SHELL, READ, OTHER = "edit", "patch", "shell", "read", "other"
 DEFAULT_CLIENT = "claude"  # most clients read its dialect: an unknown client is refused in it
+# A client without settings of its own, which runs the hooks of others; and the field by which its payloads are known.
+GUEST, GUEST_FIELD = "vscode", "hookEventName"
 
 
 def dialect(name: str) -> Dialect:
