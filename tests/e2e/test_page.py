@@ -332,14 +332,13 @@ def test_a_dead_agents_work_is_seen_and_handed_to_another_in_three_steps(chromiu
         server.stop()
 
 
-def served(chromium: Any, repo: Repository, server: Server, **how: Any) -> Window:
+def served(chromium: Any, server: Server, **how: Any) -> Window:
     """The page of a repository whose agents are stand-in clients."""
     window = Window(
         chromium.new_context(viewport={"width": 1440, "height": 900}, **how).new_page(), server.about["url"]
     )
     window.page.goto(sign_in.address(server.about["url"], server.about["token_file"]))
     window.page.wait_for_function(LIVE)
-    assert repo.folder
     return window
 
 
@@ -350,7 +349,7 @@ def test_the_work_of_an_agent_that_runs_is_undone_in_three_steps(chromium: Any, 
     ada.hook("UserPromptSubmit", prompt="port the API")
     ada.edit("a.py", "a.py at first\nmore\n")
     with Server(repo.folder) as server:
-        window = served(chromium, repo, server, permissions=["clipboard-read", "clipboard-write"])
+        window = served(chromium, server, permissions=["clipboard-read", "clipboard-write"])
         window.see("ada-1", ".agents")
         window.page.keyboard.press("Control+k")
         window.page.keyboard.type("undo ada")
@@ -379,7 +378,7 @@ def test_an_agent_that_waits_for_a_person_and_one_that_is_stalled_are_seen_at_on
     ada.edit("a.py", "a.py at first\nmore\n")
     ada.hook("PermissionRequest", tool_name="Bash", tool_input={"command": "git push"})
     with Server(repo.folder) as server:
-        window = served(chromium, repo, server)
+        window = served(chromium, server)
         window.page.wait_for_selector(".ag:has-text('ada-1'):has-text('waits for you')")
         window.page.wait_for_selector(".ag:has-text('bob-1'):has-text('stalled')")
         first = window.page.locator(".agents .ag:not(.hd)").nth(0).inner_text()
@@ -467,10 +466,13 @@ def test_a_task_is_added_and_edited_from_the_palette_and_empty_columns_are_folde
     window.page.keyboard.press("Control+k")
     window.page.keyboard.type("edit rotate")
     window.page.keyboard.press("Enter")
+    window.page.fill("#f-title", "Rotate all tokens")
+    window.page.fill("#f-priority", "9")
     window.page.select_option("#f-state", "scoped")
     window.page.fill("#f-note", "first the sessions")
     window.page.click("#yes")
-    window.see("Rotate the tokens", "[data-col=scoped]")
+    window.see("Rotate all tokens", "[data-col=scoped]")
+    assert workspace.task_show(task["id"])["task"]["priority"] == 9
     assert workspace.task_show(task["id"])["task"]["notes"][-1]["text"] == "first the sessions"
     window.page.keyboard.press("Control+k")
     window.page.keyboard.type("kill ada")
