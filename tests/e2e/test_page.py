@@ -25,6 +25,7 @@ from tests.e2e.clients.install import program
 from tests.interfaces.http.web import Server
 from tests.interfaces.overwritten_file import BEFORE, overwritten
 from tests.interfaces.repository import Repository
+from tests.interfaces.test_dead_agent import typed
 from tests.scratch import repo as _repo
 from tests.stores.redis_server import free_port
 from tests.waiting import until
@@ -331,6 +332,67 @@ def test_a_dead_agents_work_is_seen_and_handed_to_another_in_three_steps(chromiu
         server.stop()
 
 
+def served(chromium: Any, server: Server, **how: Any) -> Window:
+    """The page of a repository whose agents are stand-in clients."""
+    window = Window(
+        chromium.new_context(viewport={"width": 1440, "height": 900}, **how).new_page(), server.about["url"]
+    )
+    window.page.goto(sign_in.address(server.about["url"], server.about["token_file"]))
+    window.page.wait_for_function(LIVE)
+    return window
+
+
+def test_the_work_of_an_agent_that_runs_is_undone_in_three_steps(chromium: Any, repo: Repository) -> None:
+    """The files are on its machine: the palette gives the command, which asks there."""
+    ada = repo.agent("ada-1")
+    ada.boot()
+    ada.hook("UserPromptSubmit", prompt="port the API")
+    ada.edit("a.py", "a.py at first\nmore\n")
+    with Server(repo.folder) as server:
+        window = served(chromium, server, permissions=["clipboard-read", "clipboard-write"])
+        window.see("ada-1", ".agents")
+        window.page.keyboard.press("Control+k")
+        window.page.keyboard.type("undo ada")
+        window.see("dibs undo ada-1", "#pallist [aria-selected=true]")
+        window.page.keyboard.press("Enter")
+        window.see("Copied", "#toast")
+        command = window.page.evaluate("navigator.clipboard.readText()")
+        seen = typed(repo, *command.split()[1:], answer="y")
+        assert "ada-1 is still at work on a.py: it loses it, and is notified why." in seen
+        assert (repo.folder / "a.py").read_text() == "a.py at first\n"
+        window.gone("a.py", ".held")
+        assert "undid" in ada.hook("UserPromptSubmit", prompt="go on").told
+        window.check()
+        window.page.context.close()
+        server.stop()
+
+
+def test_an_agent_that_waits_for_a_person_and_one_that_is_stalled_are_seen_at_once(
+    chromium: Any, repo: Repository
+) -> None:
+    repo.config('[agents]\nstalled = "1s"\n')
+    ada, bob = repo.agent("ada-1"), repo.agent("bob-1")
+    for agent in (ada, bob):
+        agent.boot()
+        agent.hook("UserPromptSubmit", prompt="port the API")
+    ada.edit("a.py", "a.py at first\nmore\n")
+    ada.hook("PermissionRequest", tool_name="Bash", tool_input={"command": "git push"})
+    with Server(repo.folder) as server:
+        window = served(chromium, server)
+        window.page.wait_for_selector(".ag:has-text('ada-1'):has-text('waits for you')")
+        window.page.wait_for_selector(".ag:has-text('bob-1'):has-text('stalled')")
+        first = window.page.locator(".agents .ag:not(.hd)").nth(0).inner_text()
+        assert "ada-1" in first, "it holds a file"
+        ada.read("b.py")  # a person allowed it
+        window.gone("waits for you", ".agents")
+        for agent in (ada, bob):
+            agent.stop()
+        window.gone("stalled", ".agents")
+        window.check()
+        window.page.context.close()
+        server.stop()
+
+
 def test_after_a_lunch_break_nothing_needs_anybody(chromium: Any, repo: Repository) -> None:
     repo.config('[claims]\nttl = "1s"\n')
     ada = repo.agent("ada-1")
@@ -404,10 +466,13 @@ def test_a_task_is_added_and_edited_from_the_palette_and_empty_columns_are_folde
     window.page.keyboard.press("Control+k")
     window.page.keyboard.type("edit rotate")
     window.page.keyboard.press("Enter")
+    window.page.fill("#f-title", "Rotate all tokens")
+    window.page.fill("#f-priority", "9")
     window.page.select_option("#f-state", "scoped")
     window.page.fill("#f-note", "first the sessions")
     window.page.click("#yes")
-    window.see("Rotate the tokens", "[data-col=scoped]")
+    window.see("Rotate all tokens", "[data-col=scoped]")
+    assert workspace.task_show(task["id"])["task"]["priority"] == 9
     assert workspace.task_show(task["id"])["task"]["notes"][-1]["text"] == "first the sessions"
     window.page.keyboard.press("Control+k")
     window.page.keyboard.type("kill ada")

@@ -17,8 +17,10 @@ from tests.e2e.clients.tmux import Pane
 from tests.interfaces.http.web import Server
 from tests.interfaces.repository import Repository
 from tests.interfaces.test_dead_agent import at_work
+from tests.land.landing_repo import LandingRepo
 from tests.scratch import repo as _repo
 from tests.stores.redis_server import free_port
+from tests.waiting import until
 
 pytestmark = pytest.mark.clients
 repo = _repo
@@ -122,6 +124,58 @@ def test_a_dead_agent_is_looked_at_and_handed_to_the_next_one_in_three_keys(repo
         assert (event["subject"], event["data"]["tasks"], event["data"]["files"]) == ("ada-1", ["docker"], 2)
         pane.press("q")
         pane.see("ended 0")
+
+
+def test_the_work_of_an_agent_that_runs_is_undone_in_three_keys(repo: Repository, tmp_path: Path) -> None:
+    ada = at_work(repo)
+    ada.hook("UserPromptSubmit", prompt="build the image")
+    with Pane(tmp_path / "t", repo.folder, TOP, (160, 50)) as pane:
+        pane.see("ada-1", "new.py")
+        pane.press("1", "u")
+        pane.see("Undo the work of ada-1?", "ada-1 is still at work on", "it loses them", "notified why", "[Cancel]")
+        pane.press("Tab", "Enter")
+        pane.see("Undone in 2 files")
+        assert (repo.folder / "a.py").read_text() == "a.py at first\n"
+        assert not (repo.folder / "new.py").exists()
+        pane.press("q")
+        pane.see("ended 0")
+    assert "undid" in ada.hook("UserPromptSubmit", prompt="go on").told
+
+
+def test_after_a_lunch_break_nothing_needs_anybody(repo: Repository, tmp_path: Path) -> None:
+    repo.config('[claims]\nttl = "1s"\n')
+    ada = repo.agent("ada-1")
+    ada.boot()
+    for name in ("a.py", "new.py"):
+        ada.edit(name, "more\n")
+    ada.stop()
+    with Pane(tmp_path / "t", repo.folder, TOP, (160, 50)) as pane:
+        pane.see("ada-1", "new.py")
+        until(lambda: repo.terminal("sweep") and len(kinds(repo.folder, "claim.renewed")) >= 2, "the deadline")
+        pane.see("ALL WELL", "new.py")
+        pane.press("!")
+        lines = pane.see("ALL WELL")
+        assert not [line for line in lines if line.startswith(("!1", "~  Expired"))]
+        pane.press("q")
+        pane.see("ended 0")
+
+
+def test_two_branches_that_land_are_followed_in_the_story_of_the_worktrees(tmp_path: Path) -> None:
+    repo = LandingRepo(tmp_path / "repo")
+    repo.change("ann", a="1\n")
+    repo.change("bob", b="1\n")
+    repo.queue("ann", "bob")
+    with Pane(tmp_path / "t", repo.folder, TOP, (120, 40)) as pane:
+        pane.see("2 branches queued for main; nobody lands: dibs land --all")
+        pane.press("g", "m")
+        pane.see("ann", "bob", "queued")
+        assert repo.land("--all")["landed"] == 2
+        pane.see("landed")
+        pane.press("Escape")
+        pane.gone("queued for main")
+        pane.press("q")
+        pane.see("ended 0")
+    assert {"a.txt", "b.txt"} <= set(repo.git("ls-tree", "--name-only", "main").split())
 
 
 def test_a_deadlock_is_seen_opened_and_its_holder_asked(shop: Path, tmp_path: Path) -> None:

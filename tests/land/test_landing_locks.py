@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from dibs.git import locks
 from dibs.land import target as landing_target
 from dibs.land.lander import Lander
 from dibs.machine import clock
+from dibs.stores.seam import digest_of
 from tests.land.landing_repo import LandingRepo
 from tests.scratch import DIBS
 from tests.waiting import until
@@ -163,6 +165,16 @@ def with_remote(folder: Path) -> tuple[LandingRepo, Path]:
     return repo, there
 
 
+def behind_remote(folder: Path) -> LandingRepo:
+    """A repository with a branch to land, whose remote has a commit that it has to fetch first."""
+    repo, there = with_remote(folder)
+    repo.change("a", a="1\n")
+    repo.git("clone", "-q", str(there), str(folder / "clone"))
+    repo.git("commit", "-q", "--allow-empty", "-m", "from elsewhere", cwd=folder / "clone")
+    repo.git("push", "-q", "origin", "HEAD:main", cwd=folder / "clone")
+    return repo
+
+
 @pytest.mark.parametrize(
     ("target", "minutes", "landed"), [("main", 0, 1), ("other", 0, 0), ("other", 11, 1)],
     ids=["of this target", "of another that may live", "of another that is dead"],
@@ -171,11 +183,7 @@ def test_a_tree_that_a_killed_git_had_half_made_does_not_stop_the_next_fetch(
     target: str, minutes: int, landed: int, tmp_path: Path
 ) -> None:
     """Git writes a HEAD of zeros first, and the commit a moment later; a fetch and a gc trip over that HEAD."""
-    repo, there = with_remote(tmp_path)
-    repo.change("a", a="1\n")
-    repo.git("clone", "-q", str(there), str(tmp_path / "clone"))
-    repo.git("commit", "-q", "--allow-empty", "-m", "from elsewhere", cwd=tmp_path / "clone")
-    repo.git("push", "-q", "origin", "HEAD:main", cwd=tmp_path / "clone")
+    repo = behind_remote(tmp_path)
     half = tmp_path / "dibs-land-x" / "repo"
     repo.git("worktree", "add", "-q", "--detach", "--lock", "--reason", f"dibs land: {target}, turn 1", str(half))
     (repo.folder / ".git/worktrees/repo/HEAD").write_text("0" * 40 + "\n")
@@ -184,6 +192,64 @@ def test_a_tree_that_a_killed_git_had_half_made_does_not_stop_the_next_fetch(
     assert "bad object worktrees/repo/HEAD" in repo.run("land", "a").stderr or landed
     assert repo.states() == {"a": "landed" if landed else "queued"}
     assert half.exists() is not bool(landed)
+
+
+def beginning(repo: LandingRepo) -> str:
+    """How the folders of this target's landers begin."""
+    return f"dibs-land-{digest_of(f'{repo.folder}/.git main')[:10]}-"
+
+
+@pytest.mark.parametrize(
+    "killed",
+    [
+        "before the reason was written", "before git knew the place", "with a HEAD of zeros", "without a HEAD",
+        "when it was unlocked", "when its folder was gone", "when its folder and lock were gone",
+    ],
+)  # fmt: skip
+def test_a_tree_of_a_lander_that_was_killed_at_any_point_does_not_stop_the_next_fetch(
+    killed: str, tmp_path: Path
+) -> None:
+    """Also one killed while it removed what an earlier one had left: the lock goes first, then the tree."""
+    repo = behind_remote(tmp_path)
+    repo.environment["TMPDIR"] = str(tmp_path)  # where landers make them
+    half = tmp_path / f"{beginning(repo)}x" / "repo"
+    repo.git("worktree", "add", "-q", "--detach", "--lock", "--reason", "dibs land: main, turn 1", str(half))
+    admin = repo.folder / ".git/worktrees/repo"
+    (admin / "HEAD").write_text("0" * 40 + "\n")
+    if killed == "before the reason was written":
+        (admin / "locked").write_text("")
+    elif killed == "before git knew the place":
+        (admin / "gitdir").write_text("")
+    elif killed == "without a HEAD":
+        (admin / "HEAD").unlink()
+    elif "lock" in killed:
+        (admin / "locked").unlink()
+    if "gone" in killed:
+        shutil.rmtree(half.parent)
+    said = repo.run("land", "a").stderr
+    assert repo.states() == {"a": "landed"}, said
+    assert [one.name for one in (repo.folder / ".git/worktrees").iterdir()] == ["tree-a"]
+    assert not half.parent.exists()
+
+
+def test_a_git_that_outlives_its_lander_for_a_moment_does_not_stop_the_next_fetch(tmp_path: Path) -> None:
+    """The tree that it makes is there only after the next lander has looked for such trees."""
+    repo = behind_remote(tmp_path)
+    shims, half = tmp_path / "shims", tmp_path / f"{beginning(repo)}x" / "repo"
+    shims.mkdir()
+    add = f"worktree add -q --detach --lock --reason 'dibs land: main, turn 1' {half}"
+    (shims / "git").write_text(
+        "#!/bin/sh\n"
+        f'case " $* " in *" fetch "*) if [ ! -e {tmp_path}/made ]; then touch {tmp_path}/made\n'
+        f"{shutil.which('git')} -C {repo.folder} {add} && echo {'0' * 40} > {repo.folder}/.git/worktrees/repo/HEAD\n"
+        f'fi;; esac\nexec {shutil.which("git")} "$@"\n'
+    )
+    (shims / "git").chmod(0o755)
+    env = {**repo.environment, "PATH": f"{shims}:{repo.environment['PATH']}"}
+    done = subprocess.run([DIBS, "land", "a"], cwd=repo.folder, env=env, capture_output=True, text=True, check=False)
+    assert (tmp_path / "made").exists()
+    assert (done.returncode, repo.states()) == (0, {"a": "landed"}), done.stderr
+    assert not half.exists()
 
 
 def test_a_lock_file_in_the_remote_leaves_the_queue_and_says_which(tmp_path: Path) -> None:

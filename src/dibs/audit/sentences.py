@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from dibs.operations.handovers.events import HandoverEnded, HandoverMade, HandoverOffered
     from dibs.operations.landing.events import RadarCleared, RadarFound
     from dibs.operations.messages.events import MessagePosted
-    from dibs.operations.tasks.events import TaskAdded, TaskAssigned, TaskForgotten, TaskMoved
+    from dibs.operations.tasks.events import TaskAdded, TaskAssigned, TaskForgotten, TaskMoved, TaskNoted
     from dibs.operations.votes.events import VoteDecided
     from dibs.stores.seam import Json, LogEvent
 
@@ -358,6 +358,15 @@ def _task_added(t: Teller, e: LogEvent, d: TaskAdded, _: Known | None) -> str:
     return f"{t.who(e['agent'])} added task {quotes.clean(e['subject'])}: {said(d['title'])}.{after}"
 
 
+def _task_noted(t: Teller, e: LogEvent, d: TaskNoted, known: Known | None) -> str:
+    form = (
+        "{who} changed task {what}: {words}."
+        if {"title", "priority"} & set(d)
+        else "{who} noted on task {what}: {words}."
+    )
+    return _form(form)(t, e, d, known)
+
+
 def _task_moved(t: Teller, e: LogEvent, d: TaskMoved, known: Known | None) -> str:
     task, who, to = quotes.clean(e["subject"]), t.who(e["agent"]), d["to"]
     if to == "executing":
@@ -601,7 +610,7 @@ SENTENCES: dict[str, Sentence] = {
     "task.added": _task_added, "task.moved": _task_moved,
     "task.passed": _form("Task {what} passed to {who}."),
     "task.kept": _form("Task {what} stayed when its run was removed."),
-    "task.noted": _form("{who} noted on task {what}: {words}."), "task.assigned": _assigned,
+    "task.noted": _task_noted, "task.assigned": _assigned,
     "task.lapsed": _form("{who} did not pick up task {what} in time."),
     "task.auctioned": _form("{who} opened an auction of task {what}."),
     "task.bid": _form("{who} bid {amount} for task {what}."),

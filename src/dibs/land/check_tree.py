@@ -73,59 +73,85 @@ class CleanTree:
             said.seek(0)
             return plain(said.read(4_000)) or f"git ended with {code}"
 
-    def drop_others(self) -> None:
-        """Remove what dead landers left; before anything else: a half-made tree makes every fetch and gc fail."""
-        tree = head = ""
-        for row in git.ask(self._place.top, "worktree", "list", "--porcelain", "-z").out.split(b"\0"):
-            name, _, value = os.fsdecode(row).partition(" ")
-            if name == "worktree":
-                tree = value
-            elif name == "HEAD":
-                head = value
-            elif name == "locked" and (value.startswith(self._mark) or _is_half_made(value, head, tree)):
-                self._remove(tree)
-        self._drop_unborn()
+    def drop_others(self) -> bool:
+        """Remove what dead landers left, however far they and their git came; was there any that git knows of?
+
+        It comes before anything else: a half-made tree makes every fetch and gc fail.
+        """
+        found = False
+        for admin, tree, reason in self._known():
+            outer = os.path.basename(os.path.dirname(tree))
+            own = reason.startswith(self._mark) or outer.startswith(self._prefix)
+            others = reason.startswith(sides.OWN_LOCK) or outer.startswith(FOLDERS)
+            if (not tree or tree != self._folder) and (own or (others and _is_half_made(admin, tree))):
+                _remove(admin, tree)
+                found = True
         with os.scandir(tempfile.gettempdir()) as entries:  # of one that died before git knew of it
             for entry in entries:
                 own = entry.name.startswith(self._prefix) and entry.is_dir(follow_symlinks=False)
+                own = own and entry.path != os.path.dirname(self._folder)
                 if own and entry.stat(follow_symlinks=False).st_uid == os.getuid():
                     shutil.rmtree(entry.path, ignore_errors=True)
+        return found
 
-    def _drop_unborn(self) -> None:
-        """Remove what a git left that was killed while it made a working tree: its list does not have it."""
+    def _known(self) -> list[tuple[str, str, str]]:
+        """What git's directory has of working trees: its folder for each, where the tree is, why it is locked.
+
+        Git's own list leaves out what a killed git began, and a tree that it is about to remove is locked no more.
+        """
         try:
             with os.scandir(f"{self._place.common}/worktrees") as entries:
-                for entry in list(entries):
-                    if not os.path.exists(f"{entry.path}/gitdir") and self._is_own(entry.path):
-                        shutil.rmtree(entry.path, ignore_errors=True)
+                admins = sorted(entry.path for entry in entries)
         except OSError:  # there is none
-            pass
-
-    def _is_own(self, folder: str) -> bool:
-        try:
-            with open(f"{folder}/locked", encoding="utf-8", errors="replace") as file:
-                return file.read(1_000).startswith(self._mark)
-        except OSError:
-            return False
+            return []
+        found = []
+        for admin in admins:
+            link = _line(f"{admin}/gitdir")
+            tree = os.path.dirname(os.path.normpath(os.path.join(admin, link))) if link else ""
+            found.append((admin, tree, _line(f"{admin}/locked")))
+        return found
 
     def _remove(self, folder: str) -> None:
-        top = self._place.top
-        git.ask(top, "worktree", "unlock", folder, fine=range(256))
-        git.ask(top, "worktree", "remove", "--force", "--force", folder, fine=range(256), timeout=CHECKOUT_TIMEOUT_S)
-        outer = os.path.dirname(folder)
-        if os.path.basename(outer).startswith(FOLDERS):
-            shutil.rmtree(outer, ignore_errors=True)
-        git.ask(top, "worktree", "prune", fine=range(256))
+        real = os.path.realpath(folder)
+        admins = [admin for admin, tree, _ in self._known() if tree and os.path.realpath(tree) == real]
+        _remove(admins[0] if admins else "", folder)
 
 
-def _is_half_made(reason: str, head: str, tree: str) -> bool:
-    """Was the git of another target's lander killed while it made this tree? It would have a commit long since."""
-    if not reason.startswith(sides.OWN_LOCK) or head.strip("0"):
-        return False
+def _line(file: str) -> str:
+    """The first line of a file of git's; "" if it cannot be read."""
     try:
-        return clock.wall() / 1000 - os.stat(f"{tree}/.git").st_mtime > CHECKOUT_TIMEOUT_S
+        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
+            return opened.readline(10_000).rstrip("\n")
     except OSError:
-        return True
+        return ""
+
+
+def _remove(admin: str, tree: str) -> None:
+    """Remove a working tree and what git has of it. Killed in between, the next one recognises what is left.
+
+    The tree's folder goes first: its name tells whose it was. Without `gitdir` git passes the rest over.
+    """
+    outer = os.path.dirname(tree)
+    if os.path.basename(outer).startswith(FOLDERS):
+        shutil.rmtree(outer, ignore_errors=True)
+    if admin:
+        try:
+            os.unlink(f"{admin}/gitdir")
+        except OSError:
+            pass
+        shutil.rmtree(admin, ignore_errors=True)
+
+
+def _is_half_made(admin: str, tree: str) -> bool:
+    """Was the git of another target's lander killed while it made this tree? It would have a commit long since."""
+    if _line(f"{admin}/HEAD").strip("0"):
+        return False
+    for place in (f"{tree}/.git", admin):
+        try:
+            return clock.wall() / 1000 - os.stat(place).st_mtime > CHECKOUT_TIMEOUT_S
+        except OSError:
+            pass
+    return True
 
 
 def plain(data: bytes) -> str:

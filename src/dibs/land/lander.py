@@ -270,8 +270,10 @@ class Lander:
     def _fetched(self) -> str:
         top, remote = self.session.place.top, self.settings["remote"]
         try:
-            return sync.fetched(top, remote, self.onto, self.settings["remote_timeout"] / 1000)
+            return self._fetched_once()
         except Unavailable:
+            if self._clean.drop_others():  # the git of a killed lander made it since: it ends a moment after its lander
+                return self._fetched_once()
             known = git.remotes(top)
             if remote in known or "/" in remote or ":" in remote:
                 raise
@@ -280,6 +282,10 @@ class Lander:
                 ".dibs/config.toml",
                 field="remote",
             ) from None
+
+    def _fetched_once(self) -> str:
+        top, remote = self.session.place.top, self.settings["remote"]
+        return sync.fetched(top, remote, self.onto, self.settings["remote_timeout"] / 1000)
 
     def _chain(self, base: str, chosen: Sequence[QueuedLanding]) -> list[Prepared]:
         """The landings that can go together, each on top of the one before; those that cannot at all are refused."""

@@ -249,6 +249,15 @@ def test_a_task_that_nobody_has_is_moved_by_any_agent_and_an_assigned_one_is_not
     assert by(crew, "boss", "task move", id="T", state="scoped") is None
 
 
+def test_what_runs_is_edited_only_by_the_agent_that_added_or_has_it_or_an_orchestrator(crew: Crew) -> None:
+    crew.add("S", by="boss")
+    assert by(crew, "a", "task edit", id="S", priority=3) is None
+    crew.call("boss", "task assign", client=30, id="T", to="b")
+    assert by(crew, "a", "task edit", id="T", priority=4) is not None
+    assert by(crew, "b", "task edit", id="T", priority=5) is None
+    assert by(crew, "boss", "task edit", id="T", title="another") is None
+
+
 def test_a_task_is_given_to_somebody_by_who_added_it_and_passed_on_by_whom_it_waits_for(crew: Crew) -> None:
     assert by(crew, "a", "task assign", id="T", to="b") is not None
     assert by(crew, "boss", "task assign", id="T", to="b") is None

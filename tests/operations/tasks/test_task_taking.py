@@ -266,6 +266,7 @@ MORE: dict[str, dict[str, Any]] = {
     "task progress": {"id": "t", "token": 0, "percent": 7, "note": "so far"}, "task note": {"id": "t", "text": "x"},
     "task split": {"id": "t", "token": 0, "children": [{"title": "x"}, {"title": "y"}]},
     "task cancel": {"id": "a", "why": "x"}, "task move": {"id": "a", "state": "scoped"},
+    "task edit": {"id": "a", "title": "x", "priority": 4},
 }  # fmt: skip
 
 

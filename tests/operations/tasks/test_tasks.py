@@ -87,13 +87,53 @@ def test_unknown_states_and_unknown_tasks_are_refused_by_name(crew: Crew) -> Non
         with pytest.raises(Invalid, match="state: one of discovery, scoped, planned, not"):
             crew.add("u", state="complete")
         for name, fields in (
-            ("move", {"state": "scoped"}), ("cancel", {}), ("note", {"text": "x"}), ("claim", {}), ("show", {}),
+            ("move", {"state": "scoped"}), ("edit", {"title": "x"}),
+            ("cancel", {}), ("note", {"text": "x"}), ("claim", {}), ("show", {}),
             ("inputs", {}), ("done", {"token": 1}), ("release", {"token": 1}), ("progress", {"token": 1, "percent": 1}),
             ("fail", {"token": 1, "class": "transient", "why": "x"}),
             ("split", {"token": 1, "children": [{"title": "x"}]}),
         ):  # fmt: skip
             with pytest.raises(NotFound, match="no task nope"):
                 crew.call("boss", f"task {name}", id="nope", **fields)
+
+
+# --- its title and priority
+
+
+def test_a_new_priority_counts_from_the_next_choice_on_and_what_runs_keeps_its_claim(crew: Crew) -> None:
+    crew.add("running", priority=5)
+    token = crew.take("running")
+    crew.add("first")
+    crew.add("second")
+    answer = crew.call("boss", "task edit", id="second", title=" Rotate all tokens ", priority=7)
+    assert (answer["task"]["title"], answer["task"]["priority"]) == ("Rotate all tokens", 7)
+    assert crew.call("boss", "task edit", id="running", priority=-3)["task"]["state"] == "executing"
+    noted = [event["data"] for event in crew.events("task.noted")]
+    assert noted == [
+        {
+            "title": "Rotate all tokens",
+            "priority": 7,
+            "text": "title 'Rotate all tokens', was 'second'; priority 7, was 0",
+        },
+        {"priority": -3, "text": "priority -3, was 5"},
+    ]
+    crew.done("running", token)
+    assert crew.next()["task"]["id"] == "second"
+    crew.clean()
+
+
+def test_an_edit_that_changes_nothing_writes_nothing_and_one_that_says_nothing_is_refused(crew: Crew) -> None:
+    crew.add("t", priority=2)
+    title = crew.call("boss", "task show", id="t")["task"]["title"]
+    with crew.unchanged():
+        assert crew.call("boss", "task edit", id="t", title=title, priority=2)["task"]["priority"] == 2
+        for fields in ({}, {"title": "  "}, {"priority": 1_000_001}):
+            with pytest.raises(Invalid):
+                crew.call("boss", "task edit", id="t", **fields)
+    token = crew.take("t")
+    crew.done("t", token)
+    with crew.unchanged(), pytest.raises(Conflict, match="complete"):
+        crew.call("boss", "task edit", id="t", priority=9)
 
 
 @pytest.mark.parametrize("identifier", ["a b", "a\tb", "x" * 121, "a,b", "a|b", "\x1a", "t\n"])

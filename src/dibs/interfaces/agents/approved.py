@@ -13,8 +13,8 @@ APPROVED = frozenset((
     "run error", "run handled", "run join", "run list", "run phase", "run progress", "run show", "run warn", "scratch",
     "send", "state delete", "state get", "state list", "state set", "stats", "status", "subscribe", "subscriptions",
     "sync-check", "task add", "task assign", "task bid", "task cancel", "task claim", "task fail", "task inputs",
-    "task list", "task move", "task next", "task note", "task progress", "task release", "task show", "task split",
-    "task turn", "verify", "version", "vote cast", "vote list", "vote open", "vote show", "whoami",
+    "task edit", "task list", "task move", "task next", "task note", "task progress", "task release", "task show",
+    "task split", "task turn", "verify", "version", "vote cast", "vote list", "vote open", "vote show", "whoami",
 ))  # fmt: skip
 
 RUNS, WRITES, RIGHTS, ALL, PERSON = (

@@ -97,6 +97,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "task progress": (("dibs task progress T7 60", "60 percent done"),),
     "task note": (("dibs task note T7 'parser done, tests left'", "leave a note for the next agent"),),
     "task inputs": (("dibs task inputs T7", "the results that it builds on"),),
+    "task edit": (("dibs task edit T7 --priority 10 --title 'Rotate all tokens'", "it comes first now"),),
     "task move": (("dibs task move T7 planned", "plan a failed task again"),),
     "task cancel": (("dibs task cancel T7", "cancel a task and its children"),),
     "task assign": (

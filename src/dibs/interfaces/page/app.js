@@ -31,7 +31,7 @@ const NEEDS = {
   ask: "ask",
   unland: "landings cancel",
   addtask: "task add",
-  edittask: "task move",
+  edittask: "task edit",
   claim: "claim",
   land: "land",
   diff: "diff",

@@ -20,11 +20,16 @@ const branches = () => {
   return [...new Set([...near, ...landed])];
 };
 
-/** A task's new place, agent and note: only what was changed is sent. */
-async function saveTask(id, before, { state, to, note }, request) {
+/** A task's new title, priority, place, agent and note: only what was changed is sent. */
+async function saveTask(id, before, { title, priority, state, to, note }, request) {
+  const edited = {
+    ...(title !== before.title && { title }),
+    ...(Number(priority) !== before.priority && { priority: Number(priority) }),
+  };
   const steps = [
+    Object.keys(edited).length && ["task edit", { id, ...edited }],
     note && ["task note", { id, text: note }],
-    state !== before && ["task move", { id, state }],
+    state !== before.state && ["task move", { id, state }],
     to && ["task assign", { id, to }],
   ].filter(Boolean);
   for (const [operation, fields] of steps) {
@@ -66,11 +71,13 @@ const FORMS = {
       title: `Edit ${t.title || t.id}`,
       verb: "Save",
       fields: [
+        { id: "title", label: "What is to be done", value: t.title, required: true, most: 500 },
+        { id: "priority", label: "Priority", hint: "a number; higher comes first", value: String(t.priority || 0) },
         { id: "state", label: "State", value: t.state, options: states.map((s) => [s, s]) },
         { id: "to", label: "Assign to", value: "", options: agentOptions(t.agent ? nameOf(t.agent) : "any agent") },
         { id: "note", label: "Note", hint: "added to its notes", area: true, most: 4000 },
       ],
-      call: (v, request) => saveTask(id, t.state, v, request),
+      call: (v, request) => saveTask(id, { ...t, priority: t.priority || 0 }, v, request),
       done: () => `Saved ${id}`,
       topics: ["tasks"],
     };

@@ -54,7 +54,7 @@ const ofPath = (path) => [
 ];
 
 const ofTask = (t) => [
-  act("task", `Edit ${t.title || t.id}…`, `edittask:${t.id}`, "task move"),
+  act("task", `Edit ${t.title || t.id}…`, `edittask:${t.id}`, "task edit"),
   act("dead", `Cancel ${t.title || t.id}…`, `cancel:${t.id}`, "task cancel"),
 ];
 

@@ -192,7 +192,7 @@ export function OfTask({ id, act }) {
       ${["failed", "quarantined", "cancelled", "discovery", "scoped"].includes(state) && html`
         <${Button} act=${act} action=${`requeue:${id}`} op="task move">Requeue…<//>
       `}
-      ${!over && html`<${Button} act=${act} action=${`edittask:${id}`} op="task move">Edit…<//>`}
+      ${!over && html`<${Button} act=${act} action=${`edittask:${id}`} op="task edit">Edit…<//>`}
       ${!over && html`<${Button} act=${act} action=${`cancel:${id}`} op="task cancel" cls="dng">Cancel…<//>`}
     </div>
     <div class="bd0" tabindex="-1">

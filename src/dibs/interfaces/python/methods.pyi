@@ -842,6 +842,20 @@ class Methods:
         Raises: NotFound, Fenced, Conflict, Invalid, Killed, Unverified, Busy, Unavailable, Forbidden.
         """
 
+    def task_edit(
+        self,
+        id: str,
+        *,
+        title: str | None = None,
+        priority: int | None = None,
+        request_id: str | None = None,
+    ) -> TaskAnswer:
+        """Change a task's title or priority.
+
+        Answers: task.
+        Raises: NotFound, Conflict, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+
     def task_fail(
         self,
         id: str,

@@ -53,6 +53,7 @@ FILES = {
     "task cancel": "tasks.board",
     "task claim": "tasks.pulls",
     "task done": "tasks.outcomes",
+    "task edit": "tasks.board",
     "task fail": "tasks.outcomes",
     "task inputs": "tasks.board",
     "task list": "tasks.board",

@@ -1,9 +1,11 @@
-"""The task board: `task list`, `show`, `inputs`, `move`, `cancel` and `note`.
+"""The task board: `task list`, `show`, `inputs`, `edit`, `move`, `cancel` and `note`.
 
 additions.py has new tasks, pulls.py takes them, outcomes.py has the ends of work on them.
 
 In short (docs/internals/promises.md has it in full):
 - refusal: an unknown state, a move that is not in the table; nothing is changed.
+- edit: the title and the priority, in every state but complete. What an agent works on keeps its claim; a new priority
+  counts from the next choice on. What is so already writes nothing.
 - children: a task waits for its children before it can be finished; its progress is theirs.
 - cancelled: the agent that works on it is told and its late result is refused; the children are cancelled too.
 """
@@ -35,9 +37,11 @@ if TYPE_CHECKING:
         TaskShowAnswer,
         TaskView,
     )
+    from dibs.operations.tasks.events import TaskNoted
     from dibs.operations.tasks.records import Task
     from dibs.operations.tasks.requests import (
         TaskCancelRequest,
+        TaskEditRequest,
         TaskInputsRequest,
         TaskListRequest,
         TaskMoveRequest,
@@ -177,7 +181,33 @@ def _inputs(tx: Transaction, call: Call, request: TaskInputsRequest) -> TaskInpu
     return {"inputs": records.get_results(tx, names)}
 
 
-# --- moving, calling off, notes
+# --- editing, moving, calling off, notes
+
+
+def _edit(tx: Transaction, call: Call, request: TaskEditRequest) -> TaskAnswer:
+    """Change a task's title and priority."""
+    task = records.load_task(tx, request["id"])
+    title, priority = request["title"], request["priority"]
+    if title is None and priority is None:
+        raise Invalid("say what changes: `--title TEXT`, `--priority N`", field="title", task=task["task"])
+    if title is not None and not title.strip():
+        raise Invalid("the title says what is to be done", field="title", task=task["task"])
+    if task["state"] == COMPLETE:
+        text = f"task {task['task']} is complete; nothing of it changes any more"
+        raise Conflict(text, task=task["task"], state=task["state"])
+    changed: list[str] = []
+    event: TaskNoted = {"text": ""}
+    if title is not None and (words := title.strip()) != task["title"]:
+        changed.append(f"title {words!r}, was {task['title']!r}")
+        event["title"] = task["title"] = words
+    if priority is not None and priority != task["priority"]:
+        changed.append(f"priority {priority}, was {task['priority']}")
+        event["priority"] = task["priority"] = priority
+    if changed:
+        records.put_task(tx, task)
+        event["text"] = "; ".join(changed)
+        tx.append("task.noted", call.agent, task["task"], event)
+    return {"task": lifecycle.shown(tx, task)}
 
 
 def _move(tx: Transaction, call: Call, request: TaskMoveRequest) -> TaskMoveAnswer | TaskCancelAnswer | JobsLeft:
@@ -241,6 +271,11 @@ def _asks_to_move(tx: Transaction, call: Call, request: TaskMoveRequest) -> tupl
     """Any agent may move a task that no agent has."""
     if request["state"] == CANCELLED:
         return _asks_to_cancel(tx, call, request)
+    return _asks_to_edit(tx, call, request)
+
+
+def _asks_to_edit(tx: Transaction, call: Call, request: TaskEditRequest | TaskMoveRequest) -> tuple[str, list[str]]:
+    """Any agent may edit a task that no agent has; the agent that added or has it may, too; else an orchestrator."""
     task = holders.find(tx, request["id"])
     if task is None:
         return "", []
@@ -310,6 +345,23 @@ OPERATIONS = (
         "task inputs", _inputs, "Show the results that a task builds on: of the tasks before it, and of its children.",
         group="tasks", fields=(ID,),
         errors=(NotFound,), answer="TaskInputsAnswer", writes=False,
+    ),
+    Operation(
+        "task edit",
+        _edit,
+        "Change a task's title or priority.",
+        group="tasks",
+        fields=(
+            ID,
+            Field("title", "text", "what is to be done", metavar="TEXT"),
+            Field(
+                "priority", "number", "higher comes first", least=-lifecycle.MAX_PRIORITY, most=lifecycle.MAX_PRIORITY,
+                metavar="N",
+            ),
+        ),
+        errors=(NotFound, Conflict, Invalid),
+        rank="worker", max_rank="orchestrator", required_rank=_asks_to_edit, answer="TaskAnswer",
+        idempotent=True,
     ),
     Operation(
         "task move",

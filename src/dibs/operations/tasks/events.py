@@ -68,9 +68,11 @@ class TaskKept(TypedDict):
 
 
 class TaskNoted(TypedDict):
-    """task.noted: A note was added to a task. Subject: task."""
+    """task.noted: A note was added to a task, or its title or priority was changed. Subject: task."""
 
-    text: str
+    text: str  # the note; of a change, what it is now and what it was
+    title: NotRequired[str]  # the new one
+    priority: NotRequired[int]
 
 
 class TaskAssigned(Requested):

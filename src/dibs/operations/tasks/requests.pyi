@@ -134,6 +134,13 @@ class TaskDoneRequest(TypedDict):
     verified: Any
     used: Any
 
+class TaskEditRequest(TypedDict):
+    """The request of `task edit`."""
+
+    id: str
+    title: str | None
+    priority: int | None
+
 TaskFailRequest = TypedDict(  # the request of `task fail`
     "TaskFailRequest",
     {

@@ -222,7 +222,7 @@ def _turn(result: TaskTurnAnswer) -> Items:
 RENDERERS = {
     "task add": _added, "task next": _taken, "task claim": _taken, "task done": _done, "task list": _list,
     "task show": _show, "task inputs": _inputs, "task fail": _said("failed"), "task release": _said("returned"),
-    "task move": _said("moved"), "task cancel": _said("cancelled"), "task note": _said("noted on"),
-    "task progress": _said("progress saved:"), "task split": _split,
+    "task edit": _said("changed"), "task move": _said("moved"), "task cancel": _said("cancelled"),
+    "task note": _said("noted on"), "task progress": _said("progress saved:"), "task split": _split,
     "task turn": _turn, "task assign": _assigned, "task bid": _bid,
 }  # fmt: skip
