@@ -12,7 +12,7 @@ from dibs import shell
 from dibs.errors import DibsError, Transient
 from dibs.git import reflog
 from dibs.guards import audit
-from dibs.guards.caller import begin, identify, open_session
+from dibs.guards.caller import Queued, begin, identify, open_session
 from dibs.ledger import contents, ledger_files, working_tree
 from dibs.ledger.state import BACK, MERGES, MISSING, WHOLE, tree_line
 from dibs.machine import caller, links
@@ -209,7 +209,7 @@ def _decide(
                 raise
         first = index_turn.take(session, call, effects)
         return _decided(session, call, event, reading, effects, deploys, known)
-    except DibsError:
+    except (DibsError, Queued):
         if first:
             _give_back(session, call, first)
         raise
@@ -267,7 +267,7 @@ def _decided(
     if writes:
         try:
             allow(session, call, event, writes, known)
-        except DibsError:
+        except (DibsError, Queued):
             if taken:
                 _give_back(session, call, taken)
             raise

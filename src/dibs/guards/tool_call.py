@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import DibsError
-from dibs.guards.caller import begin, identify, open_session
+from dibs.guards.caller import Queued, begin, identify, open_session
 from dibs.interfaces.agents import EDIT, OTHER, PATCH, SHELL
 from dibs.ledger import ledger_files
 
@@ -31,9 +31,20 @@ OWN_TOOLS = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs_")
 
 
 def before(event: Event, place: Place) -> str:
-    """May the tool do that? Raises the refusal."""
+    """May the tool do that? Raises the refusal. A call that waits in line begins again once its turn has come."""
     if event.kind == OTHER:
         return _before_other(event, place)
+    while True:
+        try:
+            return _decide(event, place)
+        except Queued as queued:
+            from dibs.guards import waiting
+
+            waiting.wait(event, place, queued)
+
+
+def _decide(event: Event, place: Place) -> str:
+    """May the files be written, or the command run?"""
     if event.kind == SHELL:
         from dibs.guards import shell_call
 

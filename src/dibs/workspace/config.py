@@ -80,6 +80,8 @@ id = "{id}"            # names this workspace on a shared store
 # free = []                      # paths that need no claim, in addition to those that git ignores
 # across_worktrees = "warn"      # the same path, changed in two working trees: or "block", "ignore"
 # keep = "7d"                    # how long what was in changed files is kept for `dibs undo`
+# wait = "90s"                   # an edit of a held file waits in line that long in its hook before it is refused
+#                                # (default 0; Claude Code, Codex, Gemini; then run `dibs init` again)
 # strict = ["deploy/"]           # an explicit claim first, as for this config, the rules, the clients' settings and
 #                                # migrations, which are always strict (`"!**/migrations/**"` takes one of them out)
 

@@ -188,7 +188,10 @@ def left_by(outcome: Json) -> tuple[str, list[str]]:
     answer = outcome.answer if isinstance(outcome, JobsLeft) else outcome
     if not isinstance(answer, dict):
         return "", []
-    given = [answer.get("next") or {}] if "next" in answer else answer.get("tasks", [answer])
+    if "claims" in answer:  # of a guard
+        given = answer["claims"]
+    else:
+        given = [answer.get("next") or {}] if "next" in answer else answer.get("tasks", [answer])
     return "", [grant["claim"] for grant in given if grant.get("claim") and not grant.get("renewed")]
 
 

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         strict: list[str]
         across_worktrees: str
         keep: int
+        wait: int
         files: dict[str, str]
         roles: Roles
         deploy: DeploySettings
@@ -186,6 +187,7 @@ HOLDER_CHECK_DELAY_MS = 100  # a waiter checks the holder's process once the cla
 MAX_WAITS_PER_AGENT = 16
 MAX_UNITS = 4_096  # of a pool: each is a row of the store that a request may have to read
 MAX_WAIT_MS = DAY
+MAX_HOOK_WAIT_MS = 3_600_000  # inside a hook: a client that holds a call for longer was never seen
 # Strategies for the choice of an agent; strategies.py has their meaning. They are here because the config names one
 # too.
 STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
@@ -211,6 +213,7 @@ GUARDS: GuardSettings = {
     ],
     "across_worktrees": "warn",  # the same path changed in two working trees: or "block", "ignore"
     "keep": 7 * 86_400_000,  # ms that contents and changes are kept for `dibs undo`
+    "wait": 0,  # ms that a hook waits in line for a held file before it refuses
     "files": {},  # state, decisions, lessons: shown at boot, and strict
     "roles": {"default": "", "assign": [], "named": {}},
     "deploy": {},

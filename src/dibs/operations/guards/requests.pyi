@@ -115,6 +115,9 @@ class EditRequest(TypedDict):
     client: str
     tool: str
     more: Sequence[Any]
+    wait: int
+    waiter: str
+    wake: str
 
 class GiveBackRequest(TypedDict):
     """The request of `give-back`."""

@@ -25,6 +25,10 @@ HARMLESS = (
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = True
+HOLDS: dict[str, int] = {
+    ".claude/settings.json": 1,
+    ".claude/settings.local.json": 1,
+}  # seen: 603 s, and its command ran after that
 NAMELESS = ()
 
 deny, context = agents.claude_denial, agents.claude_context

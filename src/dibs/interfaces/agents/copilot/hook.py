@@ -32,6 +32,7 @@ HARMLESS = (
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = True
+HOLDS: dict[str, int] = {}
 NAMELESS = ()
 
 
