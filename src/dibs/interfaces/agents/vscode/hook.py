@@ -30,6 +30,7 @@ HARMLESS = (
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = True
+HOLDS: dict[str, int] = {}
 NAMELESS = ()
 
 deny, context = agents.claude_denial, agents.claude_context
