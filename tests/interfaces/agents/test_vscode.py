@@ -9,11 +9,21 @@ import pytest
 
 from dibs.guards import payload
 from dibs.interfaces.agents import EDIT, OTHER, SHELL
+from dibs.interfaces.agents.claude import hook as claude
+from dibs.interfaces.agents.codex import hook as codex
+from dibs.interfaces.agents.copilot import hook as copilot
+from dibs.interfaces.agents.cursor import hook as cursor
+from dibs.interfaces.agents.gemini import hook as gemini
+from dibs.interfaces.agents.opencode import hook as opencode
+from dibs.interfaces.agents.vscode import hook as vscode
 from tests.interfaces.agents.test_hook_samples import payload_of
 
 if TYPE_CHECKING:
+    from dibs.interfaces.agents.adapter import Dialect
     from tests.interfaces.repository import Agent, Answer, Repository
 
+# mypy compares each with the contract; a part that one lacks would end its hooks with a refusal.
+DIALECTS: tuple[Dialect, ...] = (claude, codex, copilot, cursor, gemini, opencode, vscode)
 WRITE, READ = "vscode-documented_PreToolUse_create_file", "vscode-documented_PreToolUse_read_file"
 HOOKS = [("claude",), ("copilot", "preToolUse")]  # the words of the hooks that it runs
 
