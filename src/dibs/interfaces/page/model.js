@@ -270,9 +270,21 @@ function walk(node, depth, above) {
   });
 }
 
-/** Held paths as the rows of the repository's tree; names first. */
+/** The pools that are in use: how much of each is taken, who waits, and its units. */
+function poolRows(units, waits) {
+  return S.pools.flatMap(({ name, size }) => {
+    const taken = units.get(name).sort((a, b) => a.path.length - b.path.length || (a.path < b.path ? -1 : 1));
+    const waiters = waits.filter((w) => w.resources.includes(name));
+    if (!taken.length && !waiters.length) return [];
+    const pool = { size, taken: taken.length };
+    return [{ id: `p\t${name}`, depth: 0, name, path: name, pool, waits: waiters }, ...taken];
+  });
+}
+
+/** Held paths as the rows of the repository's tree; names and pools first. */
 function tree(claims, waits, violated, shown) {
   const names = [];
+  const units = new Map(S.pools.map((pool) => [pool.name, []]));
   const root = { kids: new Map() };
   let tasks = 0;
   const isQuiet = (agent) => shown.get(agent) === "silent" || shown.get(agent) === "dead";
@@ -282,7 +294,9 @@ function tree(claims, waits, violated, shown) {
       tasks += 1;
     } else if (isName(r)) {
       const waiters = waits.filter((w) => w.resources.includes(r));
-      names.push({ id: `n\t${r}\t${c.claim}`, depth: 0, name: r, ...row, waits: waiters });
+      const unitsOfPool = units.get(r.slice(0, r.lastIndexOf(":")));
+      const at = { id: `n\t${r}\t${c.claim}`, depth: unitsOfPool ? 1 : 0, name: r };
+      (unitsOfPool || names).push({ ...at, ...row, waits: waiters });
     } else {
       put(root, r, "claims", row);
     }
@@ -294,5 +308,5 @@ function tree(claims, waits, violated, shown) {
     }
   }
   names.sort((a, b) => (a.path < b.path ? -1 : 1));
-  return { names, rows: walk(root, 0, ""), tasks };
+  return { names: [...names, ...poolRows(units, waits)], rows: walk(root, 0, ""), tasks };
 }
