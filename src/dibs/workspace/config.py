@@ -85,7 +85,8 @@ id = "{id}"            # names this workspace on a shared store
 # on_doubt = "deny"              # "allow": what a guard cannot decide passes, and is logged
 # free = []                      # paths that need no claim, in addition to those that git ignores
 # across_worktrees = "warn"      # the same path, changed in two working trees: or "block", "ignore"
-# keep = "7d"                    # how long what was in changed files is kept for `dibs undo`
+# keep = "7d"                    # how long contents of changed files and states of working trees are kept
+# states = 1073741824            # bytes of these states in git's directory; the oldest go first. 0: none are kept
 # strict = ["deploy/"]           # an explicit claim first, as for this config, the rules, the clients' settings and
 #                                # migrations, which are always strict (`"!**/migrations/**"` takes one of them out)
 
