@@ -3,12 +3,12 @@
 A hook only asks for it (request.py: a file's time, and a process if none runs for that tree). The process takes the
 state, and stays a moment: the hooks of the next calls find it there. It spends at most a small part of a processor.
 Between a hook and its anchor nothing that the hook saw is lost: the ledger has kept each content itself, and whoever
-brings a state back adds what the ledger saw after it (undo/at_time.py).
+brings a state back adds what the ledger saw after it (at_time.py).
 
 - success: a state, if there is anything new; the same tree, HEAD and branch as before make none.
 - crash, two at once, disk full, clock: store.py.
-- huge files: up to MAX_FILE_BYTES a file is in a state; what is larger is named in its notes, as are more than MAX_FILES
-  untracked files. Of files as they were at the last state only the names and times are looked at.
+- huge files: up to MAX_FILE_BYTES a file is in a state; what is larger is named in its notes, as are more than
+  MAX_FILES untracked files. Of files as they were at the last state only the names and times are looked at.
 - submodules and repositories inside of the tree: the state has the commit that HEAD has of them, and nothing inside.
 - ignored files: none. Files that a sparse checkout leaves out: as HEAD has them.
 - without git there are no states: the ledger alone has the contents.
