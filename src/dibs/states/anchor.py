@@ -107,7 +107,7 @@ def take_safely(place: Place) -> Record | None:
     except (DibsError, OSError) as error:
         why = error.message if isinstance(error, DibsError) else f"{error.strerror or error}"
         try:
-            atomic_write.replace(failed, f"{clock.wall()} {why}")
+            atomic_write.replace(failed, why)
         except OSError:
             pass
         return None

@@ -195,5 +195,14 @@ def replace(ledger: str, kept: Sequence[Record]) -> None:
     atomic_write.replace(f"{ledger}/{RECORDS}", b"".join(map(_line, kept)), mode=atomic_write.PRIVATE_MODE)
 
 
+def failure(ledger: str) -> str:
+    """Why the last anchor of a tree failed; "" if it did not."""
+    try:
+        with open(f"{ledger}/{FAILED}", encoding="utf-8", errors="replace") as file:
+            return file.read(500)
+    except OSError:
+        return ""
+
+
 def _line(record: Record) -> bytes:
     return jsontext.encode(record).encode("ascii") + b"\n"
