@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.errors import DibsError, Unavailable
+from dibs.errors import DibsError, Unavailable, counted
 from dibs.machine import atomic_write, clock
 from dibs.states import request
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 KNOWN = "anchor.known"  # in a tree's ledger
-GAP_S = 2.0  # at least, between two states of a tree
+GAP_S = 1.0  # at least, between two states of a tree
 SHARE = 20  # one part in 20 of a processor for the states of one tree
 LINGER_S = 5.0  # until a process that nobody asks anything ends: agents call tools every few seconds
 POLL_S = 0.1
@@ -129,7 +129,12 @@ def take(place: Place) -> Record | None:
         head = git.head(top)
         branch = _branch(place.git_dir)
         changes = git.dirty(top, timeout=STATUS_TIMEOUT_S)
+        untracked = [change for change in changes if change.untracked]
+        if len(untracked) > MAX_FILES:
+            changes = [change for change in changes if not change.untracked] + untracked[:MAX_FILES]
         found, notes = snapshots.marks(top, changes, most=MAX_FILES, largest=MAX_FILE_BYTES)
+        if len(untracked) > MAX_FILES:
+            notes.append(f"{counted(len(untracked) - MAX_FILES, 'untracked file')} left out")
         known = _read(folder)
         before = store.records(folder)
         last = before[-1] if before else None

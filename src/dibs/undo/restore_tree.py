@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.client.upkeep import removed_trees
 from dibs.errors import Conflict, Invalid, NotFound, Unavailable, quoted
 from dibs.git import queries as git
 from dibs.ledger import contents, file_writes, ledger_files, working_tree
@@ -42,6 +43,7 @@ def restore(session: Session, call: Call, asked: RestoreRequest) -> RestoreAnswe
     place = session.place
     if not place.common:
         raise Invalid("restore: --tree is for working trees of git", field="tree")
+    removed_trees.look(session, call)  # its claims end, whatever becomes of its files
     at = moments.parse(asked["at"], "at") if asked["at"] else None
     top = at_time.named(place, session.cwd, asked["tree"])
     past = at_time.Past(Store(place), at_time.ledger_of(place, top, at), top, at)
@@ -58,8 +60,8 @@ def restore(session: Session, call: Call, asked: RestoreRequest) -> RestoreAnswe
     else:
         to = top
     _check_free(place.common, place.root, to, overwrite=asked["overwrite"])
-    how = _export(past, to) if asked["to"] else _worktree(past, to, overwrite=asked["overwrite"])
-    missing = _fill(past, to) if asked["to"] else _settle(session, call, past, to)
+    how = export(past, to) if asked["to"] else _worktree(past, to, overwrite=asked["overwrite"])
+    missing = fill(past, to) if asked["to"] else _settle(session, call, past, to)
     record = past.record
     return {
         "tree": top, "to": to, "at": clock.iso(record["at"]) if record else None,
@@ -83,7 +85,7 @@ def _check_free(common: str, root: str, to: str, *, overwrite: bool) -> None:
 # --- what HEAD has
 
 
-def _export(past: Past, to: str) -> str:
+def export(past: Past, to: str) -> str:
     """HEAD's files, as git writes them, into a plain folder."""
     os.makedirs(to, exist_ok=True)
     if past.record is None or not past.record["head"]:
@@ -145,7 +147,7 @@ def _bring_commit(past: Past, head: str) -> None:
 # --- what HEAD has not
 
 
-def _fill(past: Past, to: str) -> list[str]:
+def fill(past: Past, to: str) -> list[str]:
     """Make the folder have the files of the state; returns those whose content is gone."""
     missing = []
     paths = past.unfinished()
@@ -197,10 +199,8 @@ def _remove(full: str, to: str) -> None:
 
 def _settle(session: Session, call: Call, past: Past, to: str) -> list[str]:
     """The files as a call of the caller's, in the new tree's ledger. The work is its owners' again, the alert ends."""
-    from dibs.client.upkeep import removed_trees
     from dibs.operations.guards.removed_trees import RETURNED
 
-    removed_trees.look(session, call)
     tree = working_tree.at(to, session.place)
     identifier = f"{UNDO}{random_id()}"
     tree.open_call(identifier, call.agent, is_open=False)
@@ -209,7 +209,7 @@ def _settle(session: Session, call: Call, past: Past, to: str) -> list[str]:
         blob = past.entries[path][1] if path in past.entries else MISSING
         tree.add(name_line(identifier, WHOLE, blob, path))
     tree.write()
-    missing = _fill(past, to)
+    missing = fill(past, to)
     for path in paths:
         tree.made(path, call.agent, WHOLE)
     tree.add(call_end_line(tree.stamp(), identifier, left=False))
