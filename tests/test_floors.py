@@ -30,7 +30,7 @@ COMMON = ("dibs.canonical", "dibs.errors", "dibs.jsontext")  # what every floor 
 MACHINE = ("dibs.machine", *COMMON)
 WORDS = ("dibs.shell", "dibs.git", "dibs.workspace.location", *MACHINE)  # a shell runs git, and git runs a shell
 WORKSPACE = ("dibs.workspace", "dibs.operations", "dibs.stores", "dibs.git", *MACHINE)
-CLIENT = ("dibs.client", "dibs.ledger", *WORKSPACE)
+CLIENT = ("dibs.client", "dibs.ledger", "dibs.states", *WORKSPACE)
 MAY_IMPORT = {
     "errors": (
         *COMMON,
@@ -49,6 +49,7 @@ MAY_IMPORT = {
     "git": WORDS,
     "workspace": WORKSPACE,
     "ledger": ("dibs.ledger", "dibs.operations.core.call", "dibs.git", "dibs.workspace", *MACHINE),
+    "states": ("dibs.states", "dibs.ledger", *WORKSPACE),
     "client": CLIENT,
     "agent_folder": ("dibs.agent_folder", *CLIENT),
     "audit": ("dibs.audit", "dibs.agent_folder", "dibs.verify", *CLIENT),  # `check` compares an `.agent` folder's files

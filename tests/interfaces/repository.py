@@ -287,7 +287,7 @@ class Repository:
         self.folder.mkdir()
         (folder / "home").mkdir()
         self.path = f"{Path(DIBS).parent}:{os.environ['PATH']}"
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(folder / "home")}
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "DIBS_STATES": "off"}
         self.local = self.folder / ".dibs" / "local"
         self.private = self.folder / ".git" / "dibs"
         self.ledger = self.private / "live"

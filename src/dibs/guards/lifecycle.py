@@ -12,6 +12,7 @@ from dibs.guards.caller import identify, open_session
 from dibs.interfaces.agents import BOOT, BORN, DIED, END, NOTE, PROMPT, STOP
 from dibs.ledger import contents, ledger_files
 from dibs.machine import caller
+from dibs.states import request as states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def boot(event: Event, place: Place) -> str:
         tree.survey()
         tree.write()
     tree.cut()
+    if place.common:
+        states.wanted(tree.folder, tree.top)
     ledger_files.trim_seen(place.private, event.agent)
     session = open_session(place)
     cleanup.tidy(place, tree, session.config.policy.guards["keep"])
@@ -135,6 +138,8 @@ def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
     tree.survey()
     tree.add(session_end_line(stamp, event.agent) if over else turn_line(stamp, event.agent))
     tree.write()
+    if place.common:
+        states.wanted(tree.folder, tree.top)
     return tree
 
 

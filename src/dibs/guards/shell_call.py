@@ -247,13 +247,8 @@ def _decided(
     elif any(doubt.get("exact") for doubt in unresolved):
         for tree in known.values():
             owned += _work_in(session, call, tree)
-    switches = any(effect.kind in {"config", "init"} for effect in effects)
-    if ".git" in event.command or switches or any(write.goes for write in writes):
-        from dibs.guards import git_folder
-
-        gone = git_folder.look(session, reading, effects)
-        sweeps = [*gone, *sweeps]
-        owned = owned or (_owned(session, call, known) if gone else [])
+    gone, writes = _gone(session, call, event, reading, effects, writes, known, owned)
+    sweeps = [*gone, *sweeps]
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
@@ -278,6 +273,29 @@ def _decided(
     if undone:
         _name_undone(session, event, undone, known, writes, sure=_only_brings_back(reading, effects))
     return taken, bool(undone)
+
+
+def _gone(
+    session: Session, call: Call, event: Event, reading: Reading, effects: list[Effect], writes: list[Write],
+    known: dict[str, Tree], owned: list[list[Any]],
+) -> tuple[list[TreeEffect], list[Write]]:  # fmt: skip
+    """What it would do to git's own directory and to whole working trees, and its other writes; adds to `owned`."""
+    goes = any(write.goes for write in writes)
+    found: list[TreeEffect] = []
+    if ".git" in event.command or goes or any(effect.kind in {"config", "init"} for effect in effects):
+        from dibs.guards import git_folder
+
+        found = git_folder.look(session, reading, effects)
+        if found and not owned:
+            owned += _owned(session, call, known)
+    if goes:
+        from dibs.guards import tree_removal
+
+        removed, writes = tree_removal.look(session, event, reading, writes)
+        for fact in removed:
+            owned += _owned(session, call, {fact["tree"]: working_tree.at(fact["tree"], session.place)})
+            found.append(tree_removal.with_unfinished(session, fact))
+    return found, writes
 
 
 def _name_undone(

@@ -12,6 +12,7 @@ from dibs.errors import DibsError
 from dibs.guards.caller import Queued, begin, identify, open_session
 from dibs.interfaces.agents import EDIT, OTHER, PATCH, SHELL
 from dibs.ledger import ledger_files
+from dibs.states import request as states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +117,17 @@ def _before_other(event: Event, place: Place) -> str:
 
 
 def after(event: Event, place: Place) -> str:
-    """Record what the agent changed in its files, and look at all others; then the news."""
+    """Record what the agent changed in its files, and look at all others; then the news, and the states."""
+    written: list[Tree] = []
+    try:
+        return _after(event, place, written)
+    finally:
+        for tree in written:
+            states.wanted(tree.folder, tree.top)
+
+
+def _after(event: Event, place: Place, written: list[Tree]) -> str:
+    """The same; `written`: the working trees that the call may have written to."""
     if event.kind == OTHER and event.tool.startswith(OWN_TOOLS):  # its result has brought the news
         from dibs.workspace import call_notes
 
@@ -143,6 +154,8 @@ def after(event: Event, place: Place) -> str:
             _finish_inside(event, place, tree)
         if call is None or call.closed:
             continue
+        if place.common:
+            written.append(tree)
         over = ledger_files.now()
         tree.ending = event.key
         claims += call.claims

@@ -79,9 +79,10 @@ id = "{id}"            # names this workspace on a shared store
 # on_doubt = "deny"              # "allow": what a guard cannot decide passes, and is logged
 # free = []                      # paths that need no claim, in addition to those that git ignores
 # across_worktrees = "warn"      # the same path, changed in two working trees: or "block", "ignore"
-# keep = "7d"                    # how long what was in changed files is kept for `dibs undo`
 # wait = "90s"                   # an edit of a held file waits in line that long in its hook before it is refused
 #                                # (default 0; Claude Code, Codex, Gemini; then run `dibs init` again)
+# keep = "7d"                    # how long contents of changed files and states of working trees are kept
+# states = 1073741824            # bytes of these states in git's directory; the oldest go first. 0: none are kept
 # strict = ["deploy/"]           # an explicit claim first, as for this config, the rules, the clients' settings and
 #                                # migrations, which are always strict (`"!**/migrations/**"` takes one of them out)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dibs.workspace.config import Table
 
 MAX_KEEP_MS = 365 * 86_400_000  # of contents
+MAX_STATES_BYTES = 1 << 50
 DOUBTS = ("deny", "allow")
 ACROSS = ("warn", "block", "ignore")
 FILES = ("state", "decisions", "lessons")
@@ -99,7 +100,7 @@ TARGET_TEXTS: Final = ("verify", "branch", "remote")
 def read(text: Table, path: str) -> GuardSettings:
     """What the guards are told, complete: what the file does not say is as GUARDS has it."""
     table = _table(text, "guards", path)
-    _known(table, ("on_doubt", "free", "strict", "across_worktrees", "keep", "wait"), "guards", path)
+    _known(table, ("on_doubt", "free", "strict", "across_worktrees", "keep", "states", "wait"), "guards", path)
     return {
         "on_doubt": _choice(table, "on_doubt", DOUBTS, path),
         "free": _paths(table.get("free", GUARDS["free"]), "guards.free", path),
@@ -107,6 +108,7 @@ def read(text: Table, path: str) -> GuardSettings:
         "across_worktrees": _choice(table, "across_worktrees", ACROSS, path),
         "keep": _duration(table, "keep", MAX_KEEP_MS, path),
         "wait": _duration(table, "wait", MAX_HOOK_WAIT_MS, path),
+        "states": _states(table, path),
         "files": _files(text, path),
         "roles": _roles(text, path),
         "deploy": _deploy(text, path),
@@ -123,6 +125,14 @@ def _duration(table: Table, key: Literal["keep", "wait"], most: int, path: str) 
 
     name = f"{path}: guards.{key}"
     return check_duration(durations.parse(str(table[key]), name), name, most=most)
+
+
+def _states(table: Table, path: str) -> int:
+    """How many bytes the states of working trees may take; 0: none are kept."""
+    found = table.get("states", GUARDS["states"])
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= MAX_STATES_BYTES:
+        raise Invalid(f"{path}: guards.states is a number of bytes, 0 for no states, not {found!r}", path=path)
+    return found
 
 
 def _strict(wanted: list[str]) -> list[str]:

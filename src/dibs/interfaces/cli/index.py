@@ -31,6 +31,7 @@ COMMANDS = {
     "store move": "store_move",
     "sweep": "sweep",
     "sync-check": "sync_check",
+    "timeline": "timeline",
     "token new": "token_new",
     "top": "top",
     "undo": "undo",

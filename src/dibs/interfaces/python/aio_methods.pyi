@@ -12,6 +12,7 @@ from dibs.audit.answers import (
     MapAnswer,
     RestoreAnswer,
     StatsAnswer,
+    TimelineAnswer,
 )
 from dibs.audit.report_answers import RunReportAnswer
 from dibs.interfaces.python.aio import ClaimRequest
@@ -243,10 +244,16 @@ class AsyncMethods:
         Raises: Fenced, Invalid, Busy, Unavailable.
         """
 
-    async def diff(self, agent: str, *paths: Path, stat: bool | None = None) -> DiffAnswer:
+    async def diff(
+        self,
+        agent: str | None = None,
+        *paths: Path,
+        at: str | None = None,
+        stat: bool | None = None,
+    ) -> DiffAnswer:
         """Show the work of an agent that no commit has, as a diff.
 
-        Answers: agent, name, files[].
+        Answers: agent, name, files[]; sometimes at.
         Raises: NotFound, Forbidden, Invalid, Busy, Unavailable, Killed, Fenced.
         """
 
@@ -451,12 +458,18 @@ class AsyncMethods:
         what: str | None = None,
         *,
         list: bool | None = None,
+        tree: str | None = None,
+        at: str | None = None,
+        to: str | None = None,
+        overwrite: bool | None = None,
+        merge: bool | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> RestoreAnswer:
         """Restore a file that was overwritten while another agent held it; without a file, list what is kept.
 
-        Answers: ; sometimes kept[], restored, id, undo, token, holders[], more, cursor.
+        Answers: ; sometimes kept[], restored, id, undo, token, holders[], tree, to, at, head, branch, checkout,
+        files[], count, missing[], notes[], more, cursor.
         Raises: Conflict, Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
 
@@ -992,6 +1005,13 @@ class AsyncMethods:
 
         Answers: done[], refused[], tasks[].
         Raises: Invalid, Fenced, Killed, Busy, Unavailable, Forbidden.
+        """
+
+    async def timeline(self, what: str, *, limit: int | None = None) -> TimelineAnswer:
+        """List the states of a file, an agent's files or a working tree: when, who and why.
+
+        Answers: kind, name, states[], more.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
 
     async def token_list(

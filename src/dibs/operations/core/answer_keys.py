@@ -17,7 +17,7 @@ KEYS = {
         "note"
     ),
     "ConfirmAnswer": "holder, token, expires_at; sometimes holder_name",
-    "DiffAnswer": "agent, name, files[]",
+    "DiffAnswer": "agent, name, files[]; sometimes at",
     "DoctorAnswer": "checks[], failed[]; sometimes sections[], guarded[], todo[]",
     "EmitAnswer": "event",
     "ExplainAnswer": "what, others[], steps[], now[], earlier, unread, missing[], more, cursor",
@@ -36,7 +36,10 @@ KEYS = {
     "RadarAnswer": "conflicts[], looked_at, looked, more, cursor; sometimes pairs, merged, seconds",
     "ReleaseAnswer": "released[]; sometimes count, to, to_name, claims[], holders[], kept[]",
     "RenewAnswer": "renewed[]",
-    "RestoreAnswer": "; sometimes kept[], restored, id, undo, token, holders[], more, cursor",
+    "RestoreAnswer": (
+        "; sometimes kept[], restored, id, undo, token, holders[], tree, to, at, head, branch, checkout, files[], "
+        "count, missing[], notes[], more, cursor"
+    ),
     "ReviveAnswer": "agents[], revived",
     "RulesAnswer": "digest, acknowledged, current; sometimes text",
     "RunEndAnswer": "run, existing, cancelled[], released[]; sometimes count, gates[], failed, archive",
@@ -85,6 +88,7 @@ KEYS = {
     "TaskSplitAnswer": "task, tasks[]",
     "TaskTakeAnswer": "task, token, claim, expires_at; sometimes renewed",
     "TaskTurnAnswer": "done[], refused[], tasks[]",
+    "TimelineAnswer": "kind, name, states[], more",
     "TokenListAnswer": "credentials[], more, cursor",
     "TokenNewAnswer": "credential; sometimes token, file",
     "TokenRevokeAnswer": "credential",

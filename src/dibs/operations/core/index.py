@@ -84,6 +84,7 @@ QUERIES = {
     "restore": "undo.restore",
     "run report": "audit.queries",
     "stats": "audit.statistics",
+    "timeline": "undo.timeline",
     "verify": "audit.queries",
 }  # below dibs: they read more than one transaction sees
 INTERNAL = {
@@ -170,6 +171,7 @@ INTERNAL = {
     "task keep": "operations.tasks.outcomes",
     "test record": "operations.oversight.trials",
     "tree-removed": "operations.guards.removed_trees",
+    "tree-returned": "operations.guards.removed_trees",
     "turn": "operations.agents.turns",
     "undo": "operations.guards.undo",
     "undo-done": "operations.guards.undo",

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         across_worktrees: str
         keep: int
         wait: int
+        states: int  # bytes
         files: dict[str, str]
         roles: Roles
         deploy: DeploySettings
@@ -214,6 +215,7 @@ GUARDS: GuardSettings = {
     "across_worktrees": "warn",  # the same path changed in two working trees: or "block", "ignore"
     "keep": 7 * 86_400_000,  # ms that contents and changes are kept for `dibs undo`
     "wait": 0,  # ms that a hook waits in line for a held file before it refuses
+    "states": 1024 * 1024 * 1024,  # bytes of states of working trees; the oldest go
     "files": {},  # state, decisions, lessons: shown at boot, and strict
     "roles": {"default": "", "assign": [], "named": {}},
     "deploy": {},

@@ -10,6 +10,7 @@ then. The ledgers outlive them: the next look of any process of dibs finds a led
 
 from __future__ import annotations
 
+from dibs.errors import quoted
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import endings, resources
 from dibs.operations.claims import records as claim_records
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
-    from dibs.operations.guards.requests import TreeRemovedRequest
+    from dibs.operations.guards.requests import TreeRemovedRequest, TreeReturnedRequest
     from dibs.stores.seam import Transaction
 
     Work = tuple[str, Resource, str, Sequence[str]]  # the id of its copy, the path, the content, the owners
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 
         ended: list[str]  # the claims that were void with it
         kept: list[str]  # under which its unfinished work is kept
+
+    class TreeReturnedAnswer(TypedDict):
+        """Of `tree-returned`."""
+
+        restored: list[str]  # the contents that were kept of it
 
 
 MAX_CLAIMS_READ = 2_000
@@ -67,6 +73,25 @@ def _removed(tx: Transaction, call: Call, request: TreeRemovedRequest) -> Remove
     return {"ended": [claim["claim"] for claim in ended], "kept": [f"v{item[0]}" for item in new]}
 
 
+def _returned(tx: Transaction, call: Call, request: TreeReturnedRequest) -> TreeReturnedAnswer:
+    """All of it was brought back as a whole: nothing of it is missing any more."""
+    from dibs.operations.alerts import lifecycle
+
+    back = [
+        record
+        for record in records.all_kept(tx)
+        if record.get("ledger") == request["name"]
+        and records.place_of(record) == call.place
+        and not record.get("restored")
+    ]
+    for record in back:
+        records.put_kept(tx, {**record, "restored": True}, call.place)
+        data = {"id": record["violation"], "tree": request["tree"], "was": "", "now": record["blob"], "undo": ""}
+        tx.append("edit.restored", call.agent, record["path"], data)
+        lifecycle.note_restored(tx, call, request["name"])
+    return {"restored": [record["violation"] for record in back]}
+
+
 def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str, list[str]], paths: list[str]) -> None:
     from dibs.operations.alerts import suspicions
 
@@ -76,8 +101,8 @@ def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str,
         files = _few(by_owner[owner])
         text = (
             f"the working tree {tree} was removed with what you had not committed in it: {files}. It is kept: "
-            "`dibs restore` names it, and `dibs restore PATH` writes it into the working tree in which you run "
-            "it."
+            f"`dibs restore --tree {quoted(_name(tree))}` brings the whole tree back, and `dibs restore PATH` writes "
+            "one file into the working tree in which you run it."
         )
         mailbox.post(tx, owner, call.voice, HOW, text, tree=tree)
     suspicions.put(
@@ -85,6 +110,10 @@ def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str,
         paths=paths[:16], count=len(paths), reporter=call.reporter,
     )  # fmt: skip
     FOLLOW_UPS.suspicions(tx, call)
+
+
+def _name(tree: str) -> str:
+    return tree.rstrip("/").rpartition("/")[2] or tree
 
 
 def _few(names: list[str]) -> str:
@@ -109,4 +138,12 @@ REMOVED = Operation(
     registers=False,
 )  # fmt: skip
 
-INTERNAL = (REMOVED,)
+RETURNED = Operation(
+    "tree-returned", _returned, "All of a removed working tree was brought back.", sent_by=HOSTS,
+    fields=(
+        Field("name", "text", "its ledger", required=True),
+        Field("tree", "tree", "the top that it has now", required=True),
+    ),
+)  # fmt: skip
+
+INTERNAL = (REMOVED, RETURNED)

@@ -196,6 +196,12 @@ class TreeRemovedRequest(TypedDict):
     work: Sequence[tuple[str, Sequence[str], str, Sequence[str]]]
     age: int
 
+class TreeReturnedRequest(TypedDict):
+    """The request of `tree-returned`."""
+
+    name: str
+    tree: str
+
 class UndoDoneRequest(TypedDict):
     """The request of `undo-done`."""
 
