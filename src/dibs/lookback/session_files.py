@@ -83,7 +83,7 @@ def find(folders: Iterable[str], unread: Unread, seen: Callable[[int], None], *,
 def _paths(folders: Iterable[str], unread: Unread) -> Iterator[str]:
     """All files that may be sessions, each once, whatever links lead to it."""
     told: set[str] = set()
-    for start in folders:
+    for start in filter(os.path.lexists, folders):  # most people have one or two of the clients
         if os.path.isfile(start):
             named: Iterable[tuple[str, list[str]]] = [(os.path.dirname(start) or ".", [os.path.basename(start)])]
         else:
@@ -213,8 +213,8 @@ def merged(files: list[SessionFile], unread: Unread) -> Iterator[Moment]:
         else:  # a file's own order counts, whatever its clock says
             heapq.heapreplace(waiting, (max(at, following.at), own, following, rest))
         moment.at = at
-        key = (moment.client, moment.call or f"{at} {sorted(moment.ids)}")
-        if (moment.call or moment.ids) and key in told:
+        key = (moment.client, moment.call)
+        if moment.call and key in told:
             continue
         told[key] = None
         if len(told) > MAX_COPIES:

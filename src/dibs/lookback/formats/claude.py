@@ -28,7 +28,7 @@ NOT_TYPED = ("<", "Caveat:", "This session is being continued", "[Request interr
 
 def is_first(line: dict[str, Any]) -> bool:
     """Is this a line of such a file?"""
-    kind = line.get("type")
+    kind = text_of(line.get("type"))
     return (kind in {"user", "assistant"} and "sessionId" in line) or (kind in QUIET and "payload" not in line)
 
 
@@ -47,7 +47,7 @@ class Reader:
 
     def read(self, line: dict[str, Any]) -> Iterable[Moment] | None:
         """The moments of a line."""
-        kind = line.get("type")
+        kind = text_of(line.get("type"))
         self.version = text_of(line.get("version")) or self.version
         if kind in QUIET:
             return ()
@@ -73,7 +73,7 @@ class Reader:
         is_typed = not is_side and line.get("isMeta") is not True and line.get("isCompactSummary") is not True
         text = texts_in(content)
         if is_typed and text and not found and not text.startswith(NOT_TYPED):
-            found += session.prompt(text)
+            found += session.prompt(text, text_of(line.get("uuid")))
         return found
 
     def _calls(self, content: object) -> list[Moment] | None:

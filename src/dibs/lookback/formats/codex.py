@@ -35,7 +35,7 @@ NOT_TYPED = ("<", "# AGENTS.md")
 
 def is_first(line: dict[str, Any]) -> bool:
     """Is this a line of such a file?"""
-    if line.get("type") in WRAPPED and isinstance(line.get("payload"), dict):
+    if text_of(line.get("type")) in WRAPPED and isinstance(line.get("payload"), dict):
         return True
     return "record_type" in line or ("instructions" in line and "id" in line and "timestamp" in line)
 
@@ -57,7 +57,7 @@ class Reader:
 
     def read(self, line: dict[str, Any]) -> Iterable[Moment] | None:
         """The moments of a line."""
-        kind = line.get("type")
+        kind = text_of(line.get("type"))
         self._session.at = ms_of(line.get("timestamp")) or self._session.at
         inner = line.get("payload")
         if kind in WRAPPED and isinstance(inner, dict):
@@ -72,7 +72,7 @@ class Reader:
             return self._item(inner) if kind == "response_item" else ()
         if "record_type" in line:
             return ()
-        if kind is None and "id" in line and "timestamp" in line:
+        if not kind and "id" in line and "timestamp" in line:
             return self._meta(line)
         return self._item(line) if kind in BARE else None
 
@@ -93,7 +93,7 @@ class Reader:
         return ()
 
     def _item(self, item: dict[str, Any]) -> Iterable[Moment] | None:
-        kind = item.get("type")
+        kind = text_of(item.get("type"))
         call = text_of(item.get("call_id")) or text_of(item.get("id"))
         if kind in CALLS:
             return self._call(item, call)
@@ -143,5 +143,5 @@ def _outcome(output: object) -> tuple[bool, str]:
             code = table_of(jsontext.decode(text).get("metadata")).get("exit_code")
         except (ValueError, RecursionError, AttributeError):
             return True, text
-        return code in {0, None}, text
+        return code == 0 or code is None, text
     return not text.startswith(("apply_patch verification failed", "Exit code: 1", "failed")), text

@@ -70,7 +70,7 @@ class Reader:
         return found
 
     def _message(self, message: dict[str, Any]) -> list[Moment] | None:
-        kind, session = message.get("type"), self._session
+        kind, session = text_of(message.get("type")), self._session
         if kind not in KINDS:
             return None
         session.at = ms_of(message.get("timestamp")) or session.at

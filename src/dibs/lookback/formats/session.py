@@ -76,9 +76,10 @@ class Session:
         found.branch = self.branch
         return found
 
-    def prompt(self, text: str) -> list[Moment]:
-        """A prompt of a person."""
+    def prompt(self, text: str, own: str = "") -> list[Moment]:
+        """A prompt of a person; its own id, where a copy of it may come again."""
         found = self.moment(PROMPT)
+        found.call = own
         found.ids = ids_in(text)
         return [found]
 
@@ -162,4 +163,4 @@ def texts_in(content: object, kinds: Iterable[str] = ("text", "input_text")) -> 
     if isinstance(content, str):
         return content
     parts = [table_of(part) for part in list_of(content)]
-    return "\n".join([text_of(part.get("text")) for part in parts if part.get("type", "text") in kinds])
+    return "\n".join([text_of(part.get("text")) for part in parts if text_of(part.get("type", "text")) in kinds])
