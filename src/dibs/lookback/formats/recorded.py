@@ -23,7 +23,7 @@ KINDS = {"command": "Bash", "cmd": "Bash", "read": "Read", "edit": "Edit"}
 
 def is_first(line: dict[str, Any]) -> bool:
     """Is this a line of such a file?"""
-    return ("session" in line and "kind" in line and "text" in line) or list(line) == ["cmd"]
+    return ("cwd" in line and "kind" in line and "text" in line) or list(line) == ["cmd"]
 
 
 def folders(home: str, environ: Mapping[str, str]) -> list[str]:
