@@ -11,6 +11,7 @@ PEOPLE, AGENTS, FLEET, PLUMBING = "people", "agents", "fleet", "plumbing"
 EVERYDAY = (
     ("dibs init", "make this repository a workspace, with hooks for its agents and for git"),
     ("dibs demo", "see what it prevents, in a minute"),
+    ("dibs lookback", "what happened between your agents' past sessions, and what dibs would have done"),
     ("dibs doctor", "is everything all right? Each finding with the command that fixes it"),
     ("dibs status", "who holds what, and who waits (--watch keeps it on the screen)"),
     ("dibs top", "the fleet, live in this terminal"),

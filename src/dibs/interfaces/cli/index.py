@@ -19,6 +19,7 @@ COMMANDS = {
     "land": "land",
     "lead": "lead",
     "log": "log",
+    "lookback": "lookback",
     "map": "map",
     "mcp": "mcp",
     "radar": "radar",
