@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SRC = Path(__file__).resolve().parent.parent / "src"
 
-COMMON = ("dibs.canonical", "dibs.errors", "dibs.jsontext")  # what every floor may say and write
+COMMON = ("dibs.canonical", "dibs.error_subtypes", "dibs.errors", "dibs.jsontext")  # what every floor may say and write
 
 # Room (a folder or a file below src/dibs; the longest name counts) → what it may import of dibs. What is not named here
 # is not allowed, so a new room has to be given its place.
@@ -32,6 +32,7 @@ WORDS = ("dibs.shell", "dibs.git", "dibs.workspace.location", *MACHINE)  # a she
 WORKSPACE = ("dibs.workspace", "dibs.operations", "dibs.stores", "dibs.git", *MACHINE)
 CLIENT = ("dibs.client", "dibs.ledger", "dibs.states", *WORKSPACE)
 MAY_IMPORT = {
+    "error_subtypes": COMMON,
     "errors": (
         *COMMON,
         *[f"dibs.operations.{room}.answers" for room in ("claims", "runs", "tasks", "votes")],

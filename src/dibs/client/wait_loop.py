@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dibs.operations.claims.waiters  # noqa: F401 - needed inside the transaction, where others wait for us
 from dibs.client.upkeep import rounds
-from dibs.errors import DibsError, Unauthorized, Unreachable
+from dibs.error_subtypes import Unreachable
+from dibs.errors import DibsError, Unauthorized
 from dibs.machine import clock
 from dibs.operations.claims import endings
 from dibs.operations.core.call import Wait, to_json

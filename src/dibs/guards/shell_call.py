@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs import shell
-from dibs.errors import DibsError, Transient
+from dibs.errors import DibsError, Held
 from dibs.git import reflog
 from dibs.guards import audit
 from dibs.guards.caller import Queued, begin, identify, open_session
@@ -204,8 +204,10 @@ def _decide(
     try:
         try:
             return _decided(session, call, event, reading, effects, deploys, known)
-        except Transient:
-            if first:
+        except Held as error:
+            from dibs.error_subtypes import Transient
+
+            if first or not isinstance(error, Transient):
                 raise
         first = index_turn.take(session, call, effects)
         return _decided(session, call, event, reading, effects, deploys, known)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.errors import Invalid, InvalidSyntax
+from dibs.errors import Invalid
 from dibs.operations.core.policy import Policy, check_duration
 from dibs.workspace import paths
 from dibs.workspace.known_clients import DIGEST
@@ -292,6 +292,8 @@ def parse(path: str) -> Settings:
     except FileNotFoundError:
         text = {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        from dibs.error_subtypes import InvalidSyntax
+
         raise InvalidSyntax(f"{path} is not valid TOML: {error}", path=path) from None
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None

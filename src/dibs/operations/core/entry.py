@@ -9,7 +9,7 @@ import any of them, and none imports it.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, NotTakenFromSender, from_parts, quoted
+from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, from_parts, quoted
 from dibs.jsontext import is_text
 from dibs.operations.agents.records import agent_key, credential_key, get_agent
 from dibs.operations.core.call import (
@@ -241,6 +241,8 @@ def _sender_refusal(call: Call, operation: Operation) -> DibsError | None:
     """Why this request may not come from where it comes from (`Operation.unsendable`)."""
     if not call.barred:
         return None
+    from dibs.error_subtypes import NotTakenFromSender
+
     what = f"`{operation.name}`" if call.barred == operation.name else f"`{call.barred}` of `{operation.name}`"
     text = f"{what} is not taken from {'an' if call.sender == AGENT else 'a'} {call.sender}'s credential."
     return NotTakenFromSender(text, agent=call.agent, act=operation.name, sender=call.sender, what=call.barred)
