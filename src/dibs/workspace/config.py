@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Final, Literal, NotRequired, TypedDict
 
-    from dibs.operations.core.policy import GuardSettings, Lifetimes, WorkSettings
+    from dibs.operations.core.policy import EnvSettings, GuardSettings, Lifetimes, WorkSettings
     from dibs.stores.seam import Json
 
     Table = dict[str, Any]  # of the TOML file, before it is checked
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         patterns: list[Lifetimes]
         guards: GuardSettings
         work: WorkSettings
+        env: EnvSettings
 
     class Settings(TypedDict):
         """The file, checked and complete, as it is kept."""
@@ -52,12 +53,12 @@ if TYPE_CHECKING:
     from dibs.workspace.config_server import ServerSettings
 
 NAME = "config.toml"
-VERSION = f"9 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
+VERSION = f"10 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
 DURATIONS: Final = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
 KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs",
-         "alerts", "land", "radar", "log", "server")  # fmt: skip
+         "alerts", "land", "radar", "log", "server", "env")  # fmt: skip
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -299,11 +300,11 @@ def parse(path: str) -> Settings:
         if not isinstance(entry, dict) or not isinstance(entry.get("match"), str) or not entry["match"]:
             raise Invalid(f"{path}: claims.patterns[{place}] needs `match`, a path, glob or name", path=path)
         patterns.append({"match": entry["match"], **_durations(entry, path)})
-    from dibs.workspace import config_guards, config_server, config_work
+    from dibs.workspace import config_env, config_guards, config_server, config_work
 
     policy: PolicySettings = {
         **durations, "ordering": ordering, "patterns": patterns, "guards": config_guards.read(text, path),
-        "work": config_work.read(text, path),
+        "work": config_work.read(text, path), "env": config_env.read(text, path),
     }  # fmt: skip
     store = text.get("store", "sqlite:")
     if not isinstance(store, str):

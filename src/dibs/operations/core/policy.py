@@ -11,7 +11,26 @@ from dibs.operations.claims import resources
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NotRequired, TypedDict
+    from typing import Literal, NotRequired, TypedDict
+
+    class EnvPart(TypedDict):
+        """A piece of the text of a variable."""
+
+        kind: Literal["text", "fact", "variable", "pool"]
+        what: str  # the text itself, or the name of the fact, the variable, the pool
+        count: int  # of a pool: its units; of a variable: which of its units, -1 for its whole text
+
+    class EnvVariable(TypedDict):
+        """One line of [env.vars], taken apart."""
+
+        name: str
+        parts: list[EnvPart]
+
+    class EnvSettings(TypedDict):
+        """[env]."""
+
+        idle: int
+        vars: list[EnvVariable]
 
     class Lifetimes(TypedDict):
         """[[claims.patterns]]: the lifetimes of claims on what matches."""
@@ -165,6 +184,12 @@ if TYPE_CHECKING:
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
+# What a variable of [env.vars] may say of its working tree: the repository's folder, the tree's own name in it (no two
+# have the same one), its path, and eight letters that no other tree anywhere has.
+ENV_FACTS = ("repo", "tree", "tree_path", "tree_id")
+# Without [env.vars] no tree leases anything.
+ENV: EnvSettings = {"idle": 7 * DAY, "vars": []}
+
 DEFAULT_TTL_MS = 30 * MINUTE  # longer than most edits, short enough that a vanished remote agent blocks nobody for long
 MAX_LIFE_MS = 8 * HOUR  # a working day: after it, a claim queues like any other
 MAX_TTL_MS = 8 * HOUR
@@ -275,9 +300,9 @@ WORK: WorkSettings = {
 class Policy:
     """A workspace's settings for claims and work."""
 
-    __slots__ = ("expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "shortest", "ttl", "work")
+    __slots__ = ("env", "expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "shortest", "ttl", "work")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the settings of the file
         self,
         ttl: int = DEFAULT_TTL_MS,
         max_ttl: int = MAX_TTL_MS,
@@ -287,11 +312,13 @@ class Policy:
         patterns: Sequence[Lifetimes] = (),
         guards: GuardSettings | None = None,
         work: WorkSettings | None = None,
+        env: EnvSettings | None = None,
     ) -> None:
         self.ttl, self.max_ttl, self.max_life, self.expected = ttl, max_ttl, max_life, expected
         self.ordering = ordering
         self.guards = guards if guards is not None else GUARDS
         self.work = work if work is not None else WORK
+        self.env = env if env is not None else ENV
         self.shortest = min([ttl, *[pattern["ttl"] for pattern in patterns if "ttl" in pattern]])
         self.patterns = patterns  # the first that matches wins
 
