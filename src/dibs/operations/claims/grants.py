@@ -473,8 +473,11 @@ def _first_resource(terms: ClaimTerms) -> str:
 
 
 def _out_of_order(tx: Transaction, call: Call, terms: ClaimTerms) -> Order | None:
-    """With `ordering = "enforce"`: refuse a resource that sorts before one that the agent holds already."""
-    if call.policy.ordering != "enforce" or terms["mode"] == resources.WATCH:
+    """With `ordering = "enforce"`: refuse a resource that sorts before one that the agent holds already.
+
+    A working tree never waits, so it is in no deadlock.
+    """
+    if call.policy.ordering != "enforce" or terms["mode"] == resources.WATCH or terms["by"] == endings.BY_TREE:
         return None
     lowest = min(terms["resources"], key=resources.order_of)
     for claim in records.claims_of(tx, call.agent):
