@@ -53,6 +53,9 @@ class Setting(NamedTuple):
     meaning: str
 
 
+LISTS = ("claims.patterns", "pools.use")  # tables of which the config may have several
+
+
 def settings() -> list[Setting]:
     """The keys of the config's template, in its order; comments that continue on the next line are joined."""
     found: list[Setting] = []
@@ -111,7 +114,7 @@ def config_page() -> str:
     for setting in settings():
         if setting.table != table:
             table = setting.table
-            title = f"`[[{table}]]`" if table == "claims.patterns" else f"`[{table}]`" if table else "The top"
+            title = f"`[[{table}]]`" if table in LISTS else f"`[{table}]`" if table else "The top"
             parts.append(f"\n## {title}\n\n| key | default | example | meaning |\n| --- | --- | --- | --- |\n")
         default = default_of(setting)
         shown = f"`{default}`" if default and not default.startswith(("see", "those")) else default

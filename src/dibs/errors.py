@@ -92,6 +92,8 @@ class Held(DibsError):
     more: int  # than these
     wanted: list[str]  # what was asked for, what the blockers are in the way of first
     mode: str  # and how, if not to write
+    free: dict[str, list[int]]  # of each pool: how many units are free, and how many there are
+    units: int  # of each pool: how many were asked for
     files: list[str]
     instead: str
     words: list[str]
@@ -687,11 +689,16 @@ def say_blocked(fields: dict[str, Any]) -> str:
     held = [blocker["resource"] for blocker in blockers]
     wanted = fields.get("wanted") or held[:1] or ["RESOURCE"]
     who = "; ".join(lines)
-    if held and wanted[0] not in held:  # a folder or a pattern that the file is in, or the other way round
+    if (
+        held and wanted[0] not in held and not fields.get("free")
+    ):  # a folder or a pattern that the file is in, or the other way round
         who = f"{wanted[0]} is not free: {who}"
+    for pool, (free, size) in fields.get("free", {}).items():
+        who = f"{pool} has {size} {'unit' if size == 1 else 'units'}, {free or 'none'} free: {who}"
     if any(blocker.get("subagent") for blocker in blockers):
         return f"{who}. Let it finish, or ask it: `{asking(wanted[0])}`."
     mode = f" --mode {fields['mode']}" if fields.get("mode") else ""
+    mode += f" --units {fields['units']}" if fields.get("units", 1) > 1 else ""
     is_task = any(wanted == [f"{TASK}{blocker.get('task')}"] for blocker in blockers)
     claim = _taking(wanted[0]) if is_task else f"dibs claim {' '.join(map(quoted, wanted))}{mode}"
     dead = bool(blockers) and all(blocker.get("dead") for blocker in blockers)  # nobody is there to be asked

@@ -11,7 +11,6 @@ import os
 import time
 
 from dibs.client import env_file, env_values
-from dibs.errors import Held
 from dibs.machine import ports, processes
 
 TYPE_CHECKING = False
@@ -39,19 +38,15 @@ class TreeEnv:
 
 def take(session: Session, call: Call) -> TreeEnv:
     """Lease what the tree needs, or renew it."""
+    from dibs.client.upkeep import removed_trees
     from dibs.operations.environments.leases import LEASE
 
     place = session.place
     name = env_values.name_of(place)
     facts = env_values.facts_of(place, name)
     fields = {"tree": place.top, "name": name, "unusable": _in_use(session)}
-    try:
-        answer: EnvAnswer = session.run(LEASE, call, fields)
-    except Held:  # perhaps a tree is gone that has units
-        from dibs.client.upkeep import removed_trees
-
-        removed_trees.look(session, call)
-        answer = session.run(LEASE, call, fields)
+    removed_trees.look(session, call)  # what trees had that are gone is free
+    answer: EnvAnswer = session.run(LEASE, call, fields)
     leased: dict[str, dict[str, list[str]]] = {}
     for one in answer["units"]:
         leased.setdefault(one["variable"], {})[one["pool"]] = one["units"]

@@ -36,11 +36,8 @@ def at_start(session: Session, call: Call) -> list[str]:
     more = len(found.values) - len(shown)
     if more:
         shown.append(f"and {counted(more, 'more variable')}")
-    return [
-        f"This working tree has its own {', '.join(shown)} (in {env_file.NAME}); `dibs env --run CMD` runs a command "
-        "with them.",
-        *lines,
-    ]
+    run = "`dibs env --run CMD` runs a command with them"
+    return [f"This working tree has its own {', '.join(shown)} (in {env_file.NAME}); {run}.", *lines]
 
 
 def used(session: Session, call: Call) -> None:

@@ -19,18 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Final, Literal, NotRequired, TypedDict
 
-    from dibs.operations.core.policy import EnvSettings, GuardSettings, Lifetimes, WorkSettings
+    from dibs.operations.core.policy import Durations, EnvSettings, GuardSettings, Lifetimes, WorkSettings
+    from dibs.operations.pools.shapes import PoolSettings
     from dibs.stores.seam import Json
 
     Table = dict[str, Any]  # of the TOML file, before it is checked
-
-    class Durations(TypedDict, total=False):
-        """Of claims, in ms."""
-
-        ttl: int
-        max_ttl: int
-        max_life: int
-        expected: int
 
     class PolicySettings(Durations):
         """The parameters of a `Policy`."""
@@ -39,6 +32,7 @@ if TYPE_CHECKING:
         patterns: list[Lifetimes]
         guards: GuardSettings
         work: WorkSettings
+        pools: PoolSettings
         env: EnvSettings
 
     class Settings(TypedDict):
@@ -58,7 +52,7 @@ VERSION = f"10 {DIGEST}"  # of the kept form, and of the clients' files that are
 DURATIONS: Final = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
 KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs",
-         "alerts", "land", "radar", "log", "server", "env")  # fmt: skip
+         "alerts", "land", "radar", "log", "pools", "server", "env")  # fmt: skip
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -165,6 +159,28 @@ id = "{id}"            # names this workspace on a shared store
 # branches = 30                  # branches without a working tree that are looked at, the newest first
 # recent = "14d"                 # a branch whose last commit is older is not looked at
 # ignore = ["gh-pages", "release/*"]  # branches that it does not look at
+
+# [pools]                        # units that agents share: `dibs claim pool:NAME` takes one
+# build = {{ size = 2 }}           # units "0" and "1"; size = "cpus" or "cpus/2": as many as there are processors
+# port = {{ range = "3100-3199" }} # a port each; one that something listens on is not given out
+# gpu = {{ units = ["0", "1"] }}   # named ones
+# db = {{ names = "app_{{n}}", size = 4 }}  # app_0 … app_3
+# api = {{ rate = "30/min", burst = 5 }}  # so many claims in a time, and so many at once
+# heavy = {{ size = 1, wait = "10m", on_timeout = "refuse", ttl = "30m", scope = "machine", pressure = "io 40" }}  # how
+#                                # long a hook holds a command, and whether it then passes ("pass"); how long a claim
+#                                # lasts; units of each machine's own; none while its pressure (Linux: io, cpu, memory,
+#                                # in percent) is above this
+# [[pools.use]]                  # commands that need a unit
+# match = ["pytest", "npm test"] # as they are typed; `*` stands for any words
+# pool = "build"                 # of this pool
+# units = 1                      # so many
+
+# [env]                          # what each working tree gets to run next to others: `dibs env`, `dibs help machine`
+# idle = "7d"                    # a tree that nobody used for this long loses it
+# [env.vars]                     # name = text; {{repo}}, {{tree}}, {{tree_path}}, {{tree_id}}, {{PORT}}
+# PORT = "pool:port"             # a unit of a pool that this tree alone has; "pool:port*4": four, one after the other
+# DATABASE_URL = "postgres://localhost/{{pool:db}}"
+# COMPOSE_PROJECT_NAME = "{{repo}}-{{tree}}"
 
 # [log]
 # keep = "30d"                   # older events go to archives in .dibs/local/archive/, `dibs help housekeeping`
@@ -300,11 +316,12 @@ def parse(path: str) -> Settings:
         if not isinstance(entry, dict) or not isinstance(entry.get("match"), str) or not entry["match"]:
             raise Invalid(f"{path}: claims.patterns[{place}] needs `match`, a path, glob or name", path=path)
         patterns.append({"match": entry["match"], **_durations(entry, path)})
-    from dibs.workspace import config_env, config_guards, config_server, config_work
+    from dibs.workspace import config_env, config_guards, config_pools, config_server, config_work
 
     policy: PolicySettings = {
         **durations, "ordering": ordering, "patterns": patterns, "guards": config_guards.read(text, path),
-        "work": config_work.read(text, path), "env": config_env.read(text, path),
+        "work": config_work.read(text, path), "pools": config_pools.read(text, path),
+        "env": config_env.read(text, path),
     }  # fmt: skip
     store = text.get("store", "sqlite:")
     if not isinstance(store, str):

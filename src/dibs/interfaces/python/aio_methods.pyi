@@ -222,6 +222,7 @@ class AsyncMethods:
         reason: str | None = None,
         task: str | None = None,
         expect: float | str | None = None,
+        units: int | None = None,
         keep: bool | None = None,
         auto_renew: bool = True,
         request_id: str | None = None,
@@ -230,8 +231,9 @@ class AsyncMethods:
 
         In a `with` it is renewed until the end of the block, unless `auto_renew` is False.
 
-        Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note.
-        Raises: Held, Deadlock, Order, Quota, Fenced, Killed, Invalid, Busy, Unavailable, Forbidden.
+        Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, units[], unit, renewed,
+        watch[], note.
+        Raises: Held, Deadlock, Order, NotFound, Quota, Fenced, Killed, Invalid, Busy, Unavailable, Forbidden.
         """
 
     async def confirm(self, resource: Path, *, token: int, request_id: str | None = None) -> ConfirmAnswer:

@@ -59,6 +59,8 @@ class GrantView(TypedDict):
     agent: str
     name: NotRequired[str]
     ends: NotRequired[Literal["commit"]]  # what ends it before its time
+    units: NotRequired[list[str]]  # the own names of the units of pools among its resources
+    unit: NotRequired[str]  # if it is exactly one
 
 
 class ClaimAnswer(GrantView):

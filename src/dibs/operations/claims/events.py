@@ -21,6 +21,7 @@ class ClaimGranted(Requested):
     via: Literal["request", "queue", "handover"]
     reason: NotRequired[str]  # if the agent said it
     task: NotRequired[str]  # if the agent said it
+    pools: NotRequired[dict[str, int]]  # of the pools whose units it has: how many units there are
 
 
 class ClaimRenewed(Requested):

@@ -12,7 +12,10 @@ KEYS = {
     ),
     "CheckAnswer": "workspace, checks[], failed[], wrong[], unknown[], severity, risk, result",
     "CheckSettleAnswer": "settled, undone; sometimes why",
-    "ClaimAnswer": "claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note",
+    "ClaimAnswer": (
+        "claim, token, resources[], mode, expires_at, agent; sometimes name, ends, units[], unit, renewed, watch[], "
+        "note"
+    ),
     "ConfirmAnswer": "holder, token, expires_at; sometimes holder_name",
     "DiffAnswer": "agent, name, files[]",
     "DoctorAnswer": "checks[], failed[]; sometimes sections[], guarded[], todo[]",

@@ -11,7 +11,17 @@ from dibs.operations.claims import resources
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal, NotRequired, TypedDict
+    from typing import Literal, NotRequired, TypedDict, Unpack
+
+    from dibs.operations.pools.shapes import PoolSettings
+
+    class Durations(TypedDict, total=False):
+        """Of claims, in ms."""
+
+        ttl: int
+        max_ttl: int
+        max_life: int
+        expected: int
 
     class EnvPart(TypedDict):
         """A piece of the text of a variable."""
@@ -199,6 +209,7 @@ MAX_DURATION_MS = 366 * DAY  # a longer duration is a typing error
 MAX_ROOT_GLOBS = 64  # every claim is compared with each glob that begins with a wildcard
 HOLDER_CHECK_DELAY_MS = 100  # a waiter checks the holder's process once the claim is this old
 MAX_WAITS_PER_AGENT = 16
+MAX_UNITS = 4_096  # of a pool: each is a row of the store that a request may have to read
 MAX_WAIT_MS = DAY
 # Strategies for the choice of an agent; strategies.py has their meaning. They are here because the config names one
 # too.
@@ -297,29 +308,36 @@ WORK: WorkSettings = {
 }
 
 
+NO_POOLS: PoolSettings = {"named": {}, "use": []}
+
+
 class Policy:
     """A workspace's settings for claims and work."""
 
-    __slots__ = ("env", "expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "shortest", "ttl", "work")
+    __slots__ = (
+        "env", "expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "pools", "shortest", "ttl", "work",
+    )  # fmt: skip
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the settings of the file
+    def __init__(
         self,
-        ttl: int = DEFAULT_TTL_MS,
-        max_ttl: int = MAX_TTL_MS,
-        max_life: int = MAX_LIFE_MS,
-        expected: int = EXPECTED_HOLD_MS,
         ordering: str = "off",
         patterns: Sequence[Lifetimes] = (),
         guards: GuardSettings | None = None,
         work: WorkSettings | None = None,
+        pools: PoolSettings | None = None,
         env: EnvSettings | None = None,
+        **of_claims: Unpack[Durations],
     ) -> None:
-        self.ttl, self.max_ttl, self.max_life, self.expected = ttl, max_ttl, max_life, expected
+        self.ttl: int = of_claims.get("ttl", DEFAULT_TTL_MS)
+        self.max_ttl: int = of_claims.get("max_ttl", MAX_TTL_MS)
+        self.max_life: int = of_claims.get("max_life", MAX_LIFE_MS)
+        self.expected: int = of_claims.get("expected", EXPECTED_HOLD_MS)
         self.ordering = ordering
         self.guards = guards if guards is not None else GUARDS
         self.work = work if work is not None else WORK
+        self.pools = pools if pools is not None else NO_POOLS
         self.env = env if env is not None else ENV
-        self.shortest = min([ttl, *[pattern["ttl"] for pattern in patterns if "ttl" in pattern]])
+        self.shortest = min([self.ttl, *[pattern["ttl"] for pattern in patterns if "ttl" in pattern]])
         self.patterns = patterns  # the first that matches wins
 
     def lifetime(self, wanted: Sequence[Sequence[str]], ttl: int | None) -> tuple[int, int]:

@@ -22,20 +22,22 @@ from __future__ import annotations
 from dibs.errors import Held, Invalid, NotFound
 from dibs.operations.claims import endings, pooled, resources, views
 from dibs.operations.claims import records as claim_records
-from dibs.operations.claims.grants import CLAIM, MAX_BLOCKERS_SHOWN, claim_at_once
-from dibs.operations.core.call import Call, iso
+from dibs.operations.core.call import iso
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import HOUR, MAX_DURATION_MS
 from dibs.operations.environments import records
+from dibs.operations.pools.shapes import shape_of, size_of, units_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import TypedDict
 
-    from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.records import Claim, Terms, Wish
+    from dibs.operations.core.call import Call
     from dibs.operations.core.policy import EnvVariable
     from dibs.operations.environments.requests import EnvLeaseRequest, EnvReleaseRequest
+    from dibs.operations.pools.shapes import Shape
     from dibs.stores.seam import Transaction
 
     Wanted = dict[str, dict[str, int]]  # variable → pool → units
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
         trees: list[TreeLeases]
 
 
+MAX_BLOCKERS_SHOWN = 16  # in a refusal; more are counted
 MAX_NAME = 300  # letters of a ledger's name
 NOT_SET_UP = "[env.vars] of .dibs/config.toml names no variables: a working tree leases nothing. `dibs help machine`"
 
@@ -130,7 +133,7 @@ def _keep(tx: Transaction, call: Call, holder: str, wanted: Wanted, tree: str) -
         for name, pools in lease["env"]["vars"].items():
             for pool, units in pools.items():
                 fits = wanted.get(name, {}).get(pool) == len(units) and pool not in kept.get(name, {})
-                if fits and set(units) <= set(pooled.units_in(call, pool)):
+                if fits and set(units) <= set(units_of(_shape(call, pool))):
                     left.setdefault(name, {})[pool] = kept.setdefault(name, {})[pool] = units
                 else:
                     dropped += [(pool, unit) for unit in units]
@@ -181,52 +184,63 @@ def _grant(tx: Transaction, call: Call, holder: str, missing: Wanted, request: E
             return found
         for name, units in found.items():
             chosen.setdefault(name, {})[pool] = units
-    wanted = [_unit(pool, unit) for pools in chosen.values() for pool, units in pools.items() for unit in units]
-    asked = CLAIM.request(resources=wanted, by=endings.BY_TREE, reason=", ".join(chosen))
-    answer = claim_at_once(tx, _as_tree(call, holder), asked)
-    if isinstance(answer, Held):
-        return answer
-    assert not isinstance(answer, Exception), "units of pools of the config, and nothing in the way"
-    lease = claim_records.get_claim(tx, holder, answer["claim"])
-    assert lease is not None, "it was granted just now"
-    lease["env"], lease["fixed"] = {"tree": request["tree"], "vars": chosen}, True
-    _renew(tx, lease, call.policy.env["idle"])
+    _write(tx, call, holder, chosen, request["tree"])
     return None
 
 
-def _as_tree(call: Call, holder: str) -> Call:
-    """The call, with the tree as the one that asks."""
-    asking = Call(call.policy, agent=holder)
-    asking.name, asking.facts, asking.sender, asking.place = holder, call.facts, call.sender, call.place
-    return asking
+def _write(tx: Transaction, call: Call, holder: str, chosen: Units, tree: str) -> None:
+    """One claim on all of these units."""
+    idle = call.policy.env["idle"]
+    terms: Terms = {
+        "agent": holder, "mode": resources.WRITE, "tree": "", "task": "", "expect": 0, "ttl": idle, "fixed": True,
+        "resources": [
+            _unit(pool, unit) for pools in chosen.values() for pool, units in pools.items() for unit in units
+        ],
+        "reason": ", ".join(chosen), "by": endings.BY_TREE, "tied": False, "life": MAX_DURATION_MS,
+    }  # fmt: skip
+    lease = claim_records.new_claim(tx, terms, until=tx.now + idle, pending=False, alert_at=0, base={}, ends="")
+    lease["env"] = {"tree": tree, "vars": chosen}
+    sizes = {f"{resources.POOL}{pool}": size_of(_shape(call, pool)) for pools in chosen.values() for pool in pools}
+    endings.grant(tx, lease, "request", sizes=sizes)
 
 
 def _choose(
     tx: Transaction, call: Call, pool: str, counts: dict[str, int], unusable: Sequence[str]
 ) -> dict[str, list[str]] | Held:
     """Units of one pool for some variables; the refusal if there are not enough."""
-    in_a_row = pooled.is_range(call, pool)
-    free, holders = pooled.free_units(tx, call, pool, unusable if in_a_row else ())
+    shape = _shape(call, pool)
+    in_a_row = "range" in shape
+    wish: Wish = {"count": size_of(shape), "shape": shape, "unusable": [*unusable] if in_a_row else []}
+    name = f"{resources.POOL}{pool}"
+    free, holders, over = pooled.left_over(tx, name, wish)
+    if over:
+        endings.clear(tx, call, over, ())
+        free, holders, _ = pooled.left_over(tx, name, wish)
     found = _assigned(free, counts, in_a_row=in_a_row)
-    if found is None:
-        dead = endings.gone(tx, call, holders)
-        if dead:
-            endings.clear(tx, call, (), dead)
-            free, holders = pooled.free_units(tx, call, pool, unusable if in_a_row else ())
-            found = _assigned(free, counts, in_a_row=in_a_row)
-    return _shortage(tx, call, pool, counts, free, holders) if found is None else found
+    dead = endings.gone(tx, call, holders) if found is None else ()
+    if dead:
+        endings.clear(tx, call, (), dead)
+        free, holders, _ = pooled.left_over(tx, name, wish)
+        found = _assigned(free, counts, in_a_row=in_a_row)
+    return _shortage(tx, shape, pool, counts, free, holders) if found is None else found
+
+
+def _shape(call: Call, pool: str) -> Shape:
+    """Which units a pool of the config has."""
+    known = call.policy.pools["named"].get(pool)
+    return shape_of(known) if known is not None else {}
 
 
 def _assigned(free: Sequence[str], counts: dict[str, int], *, in_a_row: bool) -> dict[str, list[str]] | None:
-    """The free units for each variable, blocks first; None if they do not suffice."""
-    left, found = [*free], {}
-    for name, count in sorted(counts.items(), key=lambda item: -item[1]):
-        units = _row(left, count) if in_a_row else left[:count]
-        if len(units) < count:
-            return None
-        found[name] = units
-        left = [unit for unit in left if unit not in units]
-    return {name: found[name] for name in counts}
+    """The free units for each variable, in order, or else the largest blocks first; None if they do not suffice."""
+    for names in (list(counts), sorted(counts, key=lambda name: -counts[name])):
+        left, found = [*free], {}
+        for name in names:
+            found[name] = _row(left, counts[name]) if in_a_row else left[: counts[name]]
+            left = [unit for unit in left if unit not in found[name]]
+        if all(len(found[name]) == count for name, count in counts.items()):
+            return found
+    return None
 
 
 def _row(free: Sequence[str], count: int) -> list[str]:
@@ -240,10 +254,10 @@ def _row(free: Sequence[str], count: int) -> list[str]:
 
 
 def _shortage(
-    tx: Transaction, call: Call, pool: str, counts: dict[str, int], free: Sequence[str], holders: list[Claim]
+    tx: Transaction, shape: Shape, pool: str, counts: dict[str, int], free: Sequence[str], holders: list[Claim]
 ) -> Held:
     """The refusal: how many there are, how many of them are free, which agents and trees have the others."""
-    size, asked = len(pooled.units_in(call, pool)), sum(counts.values())
+    size, asked = size_of(shape), sum(counts.values())
     name = f"{resources.POOL}{pool}"
     text = f"{name} has {size} {'unit' if size == 1 else 'units'}, {len(free) or 'none'} free"
     if len(free) >= asked:

@@ -3,8 +3,8 @@
 Agents' clients and people remove linked working trees (`git worktree remove --force`, `rm -rf`), and no hook runs
 then. The ledgers outlive them: the next look of any process of dibs finds a ledger without its tree, and reports it.
 
-- success: each claim in that tree ends (`removed`), and what the tree itself leased; each unfinished file can be restored
-  into another working tree, its owners get a message, and one alert names them.
+- success: each claim in that tree ends (`removed`), and what the tree itself leased; each unfinished file can be
+  restored into another working tree, its owners get a message, and one alert names them.
 - retry: a report of the same ledger has no second effect; the kept contents are named by it.
 """
 

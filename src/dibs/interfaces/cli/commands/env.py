@@ -39,7 +39,7 @@ def run(arguments: list[str]) -> int:
     if arguments[place : place + 1] == ["--"]:
         raise Invalid("env: a command comes after --run", usage=f"usage: {parse.usage('env', FIELDS)}")
     words = parse.parse("env", FIELDS, before)
-    chosen = [name for name in ("format", "release", "list") if name in words.fields]
+    chosen: list[str] = [name for name in ("format", "release", "list") if name in words.fields]
     if place < len(arguments):
         chosen.append("run")
     if len(chosen) > 1 or (words.json and "run" in chosen):
@@ -105,7 +105,7 @@ def _run(session: Session, call: Call, command: list[str]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvpe(command[0], command, {**os.environ, **found.values})
+        os.execvpe(command[0], command, {**os.environ, **found.values})  # noqa: S606 - this is what it is for
     except FileNotFoundError:
         terminal.complain(f"env: there is no program {quoted(command[0])}")
         return NOT_FOUND
