@@ -330,7 +330,7 @@ LEASE = Operation(
         NAME,
         Field("unusable", "words", "ports that something on its machine listens on", default=()),
     ),
-    errors=(Held, NotFound, Invalid), rank="worker", idempotent=True, takes=True, answer="EnvAnswer",
+    errors=(Held, NotFound, Invalid), rank="worker", idempotent=True,
 )  # fmt: skip
 RELEASE = Operation(
     "env-release", _release, "Give back what a working tree leases.", sent_by=ANYWHERE, fields=(NAME,),
