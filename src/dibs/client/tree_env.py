@@ -55,6 +55,16 @@ def take(session: Session, call: Call) -> TreeEnv:
     return TreeEnv(answer, values, foreign(session, answer["units"], values))
 
 
+def seen(session: Session, call: Call) -> tuple[list[str], list[str]]:
+    """What the tree has already, without a use of it: its variables with units, and what is wrong with their ports."""
+    from dibs.operations.environments.leases import LIST
+
+    answer: EnvListAnswer = session.run(LIST, call, {"name": env_values.name_of(session.place)})
+    units = [had for one in answer["trees"] for had in one["units"]]
+    values = {had["variable"]: ",".join(had["units"]) for had in units}
+    return list(values), foreign(session, units, values)
+
+
 def release(session: Session, call: Call) -> EnvReleaseAnswer:
     """Give back what the tree has, and remove its file."""
     from dibs.operations.environments.leases import RELEASE

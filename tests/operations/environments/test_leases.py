@@ -46,7 +46,7 @@ class Trees(Fleet):
 
     def lease(self, tree: str, unusable: Any = (), agent: str = "ann") -> dict[str, list[str]]:
         """What this tree has after it asked: `PORT` → units."""
-        fields = {"tree": f"/{tree}", "name": f"{tree}-0123", "unusable": list(unusable)}
+        fields: dict[str, Any] = {"tree": f"/{tree}", "name": f"{tree}-0123", "unusable": list(unusable)}
         answer = self.internal(agent, LEASE, **fields)
         found: dict[str, list[str]] = {}
         for one in answer["units"]:
@@ -246,8 +246,7 @@ def test_units_of_a_dead_holder_count_once_the_free_ones_do_not_suffice(trees: T
 
 def test_a_moved_tree_keeps_its_units_under_its_new_path(trees: Trees) -> None:
     trees.lease("w1")
-    fields = {"tree": "/elsewhere/w1", "name": "w1-0123", "unusable": []}
-    trees.internal("ann", LEASE, **fields)
+    trees.internal("ann", LEASE, tree="/elsewhere/w1", name="w1-0123", unusable=[])
     assert trees.trees() == {"/elsewhere/w1": ["3100", "app_0"]}
 
 

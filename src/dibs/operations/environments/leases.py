@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.records import Claim, Terms, Wish
     from dibs.operations.core.call import Call
     from dibs.operations.core.policy import EnvVariable
-    from dibs.operations.environments.requests import EnvLeaseRequest, EnvReleaseRequest
+    from dibs.operations.environments.requests import EnvLeaseRequest, EnvListRequest, EnvReleaseRequest
     from dibs.operations.pools.shapes import Shape
     from dibs.stores.seam import Transaction
 
@@ -295,10 +295,11 @@ def end(tx: Transaction, holder: str, why: str) -> list[str]:
     return resources.shown(freed)
 
 
-def _list(tx: Transaction, _: Call) -> EnvListAnswer:
-    """What all working trees have."""
+def _list(tx: Transaction, call: Call, request: EnvListRequest) -> EnvListAnswer:
+    """What all working trees have, or one of them."""
     trees: dict[str, list[Claim]] = {}
-    for lease in records.all_leases(tx):
+    name = request["name"]
+    for lease in records.leases_of(tx, records.holder_of(name, call.place)) if name else records.all_leases(tx):
         trees.setdefault(lease["agent"], []).append(lease)
     return {
         "trees": [
@@ -336,6 +337,9 @@ RELEASE = Operation(
     "env-release", _release, "Give back what a working tree leases.", sent_by=ANYWHERE, fields=(NAME,),
     rank="worker", idempotent=True, destructive=True,
 )  # fmt: skip
-LIST = Operation("env-list", _list, "What do the working trees lease?", sent_by=ANYWHERE, writes=False)
+LIST = Operation(
+    "env-list", _list, "What do the working trees lease?", sent_by=ANYWHERE, writes=False,
+    fields=(Field("name", "text", "only the tree with this name", default="", longest=MAX_NAME),),
+)  # fmt: skip
 
 INTERNAL = (LEASE, RELEASE, LIST)

@@ -10,6 +10,11 @@ class EnvLeaseRequest(TypedDict):
     name: str
     unusable: Sequence[str]
 
+class EnvListRequest(TypedDict):
+    """The request of `env-list`."""
+
+    name: str
+
 class EnvReleaseRequest(TypedDict):
     """The request of `env-release`."""
 

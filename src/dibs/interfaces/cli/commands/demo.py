@@ -93,9 +93,9 @@ def _machine(words: Words) -> int:
     """Test suites on this machine, all at once and through slots."""
     from dibs.demo import machine, machine_plot
 
-    other = next((name for name in words.fields if name not in {"machine", "agents"}), "")
-    if other:
-        raise Invalid(f"demo --machine takes only --agents, not --{other}", field=other)
+    others = sorted(words.fields.keys() - {"machine", "agents"})
+    if others:
+        raise Invalid(f"demo --machine takes only --agents, not --{others[0]}", field=others[0])
     agents = _number(words, "agents", 1, machine.MAX_AGENTS, machine.AGENTS)
     result = machine.play_machine(agents, quiet=words.json)
     if words.json:
