@@ -335,3 +335,52 @@ def test_a_prompt_renews_what_was_long_ago_and_no_other_hook_asks(repo: Reposito
     assert stamp.stat().st_mtime == 0
     ada.hook("UserPromptSubmit", prompt="go on")
     until(lambda: stamp.stat().st_mtime > 0, "the renewal")
+
+
+# --- fifty at once
+
+SERVER = (
+    "import os, socket; s = socket.create_server(('127.0.0.1', int(os.environ['PORT'])));"
+    "print(os.environ['PORT'], os.environ['DATABASE_URL'], flush=True); input()"
+)
+
+
+@pytest.mark.long
+def test_fifty_trees_that_start_at_once_share_no_port_and_take_none_that_is_in_use(repo: Repository) -> None:
+    count, taken = 50, 9
+    first = set_up(repo, ports=count + taken, size=count)
+    trees = [repo.worktree(f"w{number}") for number in range(count)]
+    used = {first + number * 6 for number in range(taken)}
+    others = [socket.create_server(("127.0.0.1", port)) for port in sorted(used)]
+    servers = [
+        subprocess.Popen(
+            [DIBS, "env", "--run", sys.executable, "-c", SERVER], cwd=tree, env=repo.env, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for tree in trees
+    ]  # fmt: skip
+    try:
+        told = []
+        for server in servers:
+            assert server.stdout is not None
+            line = server.stdout.readline()
+            assert line, server.communicate()[1]
+            told.append(line.split())
+        ports = {int(port) for port, _ in told}
+        assert len(ports) == count, "each has its own, and listens on it"
+        assert not ports & used
+        assert len({url for _, url in told}) == count
+        again = [int(env(repo, tree)["vars"]["PORT"]) for tree in trees[:3]]
+        assert again == [int(port) for port, _ in told[:3]], "the same ones again, with its own server on it"
+    finally:
+        for server in servers:
+            server.kill()
+            server.communicate()
+        for other in others:
+            other.close()
+    assert len(env(repo, repo.folder, "--list")["trees"]) == count
+    assert repo.person.dibs("verify")["ok"]
+    for tree in trees:
+        shutil.rmtree(tree)
+    assert env(repo, repo.folder)["vars"]["PORT"] == str(first)
+    assert len(env(repo, repo.folder, "--list")["trees"]) == 1

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dibs.operations.environments.leases import EnvListAnswer, LeasedUnits
 
 FORMATS = ("shell", "dotenv", "json")
+STORE_TIMEOUT_S = 30.0  # fifty trees may start at once, on one busy processor
 NOT_FOUND, NOT_RUNNABLE = 127, 126  # exit codes, as shells have them
 FIELDS = (
     Field("format", "choice", "shell (export lines, the default), dotenv or json", choices=FORMATS, metavar="F"),
@@ -45,7 +46,7 @@ def run(arguments: list[str]) -> int:
     if len(chosen) > 1 or (words.json and "run" in chosen):
         both = " and ".join(f"--{name}" for name in [*chosen, *(["json"] if words.json else ())][:2])
         raise Invalid(f"env: either {both.replace(' and ', ' or ')}", usage=f"usage: {parse.usage('env', FIELDS)}")
-    session = open_session(words)
+    session = open_session(words, timeout=STORE_TIMEOUT_S)
     call = session.identify(words.common.get("as"))
     if "run" in chosen:
         return _run(session, call, command[1:] if command[:1] == ["--"] else command)
