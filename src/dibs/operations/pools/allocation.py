@@ -32,11 +32,11 @@ def left_over(request: Request, earlier: Iterable[Request], held: Collection[str
     """The units that a request can have: all that it wants, or as many as there are."""
     taken = set(held)
     for other in earlier:
-        taken.update(_free_for(other, taken))
-    return _free_for(request, taken)
+        taken.update(free_for(other, taken))
+    return free_for(request, taken)
 
 
-def _free_for(request: Request, taken: Collection[str]) -> list[str]:
+def free_for(request: Request, taken: Collection[str]) -> list[str]:
     """The units that a request can have or reserve: all that it wants, or as many as there are."""
     room = max(0, len(request["units"]) - len(taken))
     named = [unit for unit in request["named"] if unit not in taken][:room]
