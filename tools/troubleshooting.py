@@ -64,6 +64,9 @@ DOCTOR = {
     "states": (
         "can the states of working trees be anchored, and how much do they take?",
         "make room on the disk; the next tool call of an agent there tries again",
+    "env": (
+        "has another program taken a port that this working tree leases?",
+        "end that program, or `dibs env --release`, then `dibs env`",
     ),
     "undo": ("was an undo interrupted?", "the `dibs undo` that it names finishes it"),
     "serve": ("does a server of another version run?", "`dibs serve --stop`, then start it again"),

@@ -31,7 +31,7 @@ MEGABYTE = 1_000_000
 PROBE_BYTES = 256 * 1024  # more than a commit, its copy in the write-ahead log and a page of each index take
 
 
-def _doctor(session: Session, _: Call) -> DoctorAnswer:
+def _doctor(session: Session, call: Call) -> DoctorAnswer:
     """Run every check; a later one runs also when an earlier one failed."""
     checks: list[CheckView] = []
 
@@ -50,6 +50,8 @@ def _doctor(session: Session, _: Call) -> DoctorAnswer:
         note("undo", False, message, "warning")
     if session.place.common:
         note("states", *_states(session), "warning")
+    if session.config.policy.env["vars"]:
+        note("env", *_env(session, call), "warning")
     if record:
         note(*_looked(session, "record", record_of), "error")
     for message in (serve_file.outdated(session.place.local), serve_file.copied(session.place.local)):
@@ -65,6 +67,19 @@ def _looked(session: Session, name: str, look: Callable[[Session], tuple[bool, s
     except DibsError as error:
         ok, message = False, error.message
     return name, ok, message
+
+
+def _env(session: Session, call: Call) -> tuple[bool, str]:
+    """Has another program taken a port that this working tree leases?"""
+    from dibs.client import tree_env
+
+    try:
+        variables, warnings = tree_env.seen(session, call)
+    except DibsError as error:
+        return False, error.message
+    if not variables:
+        return True, "this working tree leases nothing yet; `dibs env` does it"
+    return not warnings, "; ".join(warnings) or f"this working tree has its own {', '.join(variables)}"
 
 
 def _unfinished_undos(session: Session) -> list[str]:

@@ -61,6 +61,10 @@ def boot(event: Event, place: Place) -> str:
     from dibs.guards import leftovers
 
     left = leftovers.told(session, call, tree)
+    if session.config.policy.env["vars"] and not event.subagent:
+        from dibs.guards import tree_env
+
+        left += tree_env.at_start(session, call)
     return "\n".join([briefing.text(session, result, event.source, files), *left])
 
 
@@ -68,16 +72,9 @@ def _exclude(place: Place) -> None:
     """Hide a working tree inside the main one from that one's git: `git add -A` there would add it as a repository."""
     inside = place.top.removeprefix(place.root)
     line = "".join([f"\\{letter}" if letter in "*?[\\" else letter for letter in inside]) + "/"
-    path = f"{place.common}/info/exclude"
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "a+", encoding="utf-8", errors="surrogateescape") as file:
-            file.seek(0)
-            text = file.read()
-            if line not in text.split("\n"):
-                file.write(f"{line}\n" if not text or text.endswith("\n") else f"\n{line}\n")
-    except OSError:
-        pass  # a sandbox; git lists it as untracked then
+    from dibs.git import ignored
+
+    ignored.hide(place.common, line)
 
 
 def prompt(event: Event, place: Place) -> str:
@@ -149,8 +146,13 @@ def sign_of_life(event: Event, place: Place) -> str:
     from dibs.ledger import working_tree
 
     session = open_session(place)
-    tree = working_tree.of(place)
-    return audit.audit(session, identify(session, event), [tree] if tree.untold() else [], tool=event.tool)
+    tree, call = working_tree.of(place), identify(session, event)
+    news = audit.audit(session, call, [tree] if tree.untold() else [], tool=event.tool)
+    if session.config.policy.env["vars"]:
+        from dibs.guards import tree_env
+
+        tree_env.used(session, call)
+    return news
 
 
 def stop(event: Event, place: Place) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Final, Literal, NotRequired, TypedDict
 
-    from dibs.operations.core.policy import Durations, GuardSettings, Lifetimes, WorkSettings
+    from dibs.operations.core.policy import Durations, EnvSettings, GuardSettings, Lifetimes, WorkSettings
     from dibs.operations.pools.shapes import PoolSettings
     from dibs.stores.seam import Json
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         guards: GuardSettings
         work: WorkSettings
         pools: PoolSettings
+        env: EnvSettings
 
     class Settings(TypedDict):
         """The file, checked and complete, as it is kept."""
@@ -51,7 +52,7 @@ VERSION = f"10 {DIGEST}"  # of the kept form, and of the clients' files that are
 DURATIONS: Final = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
 KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs",
-         "alerts", "land", "radar", "log", "pools", "server")  # fmt: skip
+         "alerts", "land", "radar", "log", "pools", "server", "env")  # fmt: skip
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -176,6 +177,13 @@ id = "{id}"            # names this workspace on a shared store
 # match = ["pytest", "npm test"] # as they are typed; `*` stands for any words
 # pool = "build"                 # of this pool
 # units = 1                      # so many
+
+# [env]                          # what each working tree gets to run next to others: `dibs env`, `dibs help machine`
+# idle = "7d"                    # a tree that nobody used for this long loses it
+# [env.vars]                     # name = text; {{repo}}, {{tree}}, {{tree_path}}, {{tree_id}}, {{PORT}}
+# PORT = "pool:port"             # a unit of a pool that this tree alone has; "pool:port*4": four, one after the other
+# DATABASE_URL = "postgres://localhost/{{pool:db}}"
+# COMPOSE_PROJECT_NAME = "{{repo}}-{{tree}}"
 
 # [log]
 # keep = "30d"                   # older events go to archives in .dibs/local/archive/, `dibs help housekeeping`
@@ -313,11 +321,12 @@ def parse(path: str) -> Settings:
         if not isinstance(entry, dict) or not isinstance(entry.get("match"), str) or not entry["match"]:
             raise Invalid(f"{path}: claims.patterns[{place}] needs `match`, a path, glob or name", path=path)
         patterns.append({"match": entry["match"], **_durations(entry, path)})
-    from dibs.workspace import config_guards, config_pools, config_server, config_work
+    from dibs.workspace import config_env, config_guards, config_pools, config_server, config_work
 
     policy: PolicySettings = {
         **durations, "ordering": ordering, "patterns": patterns, "guards": config_guards.read(text, path),
         "work": config_work.read(text, path), "pools": config_pools.read(text, path),
+        "env": config_env.read(text, path),
     }  # fmt: skip
     store = text.get("store", "sqlite:")
     if not isinstance(store, str):

@@ -8,6 +8,7 @@ COMMANDS = {
     "deploy": "deploy",
     "diff": "diff",
     "doctor": "doctor",
+    "env": "env",
     "explain": "explain",
     "git-hook": "git_hook",
     "handover": "handover",

@@ -14,7 +14,7 @@ from dibs.operations.agents.registration import register, set_process
 from dibs.operations.claims import contention, endings, lapses, releases, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, iso, process_name, related, with_jobs
+from dibs.operations.core.call import FOLLOW_UPS, OF_TREE, check_agent_id, iso, process_name, related, with_jobs
 from dibs.operations.core.declare import ANYWHERE, BY_AGENT, MAX_TEXTS, PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 from dibs.stores.seam import COMMIT
@@ -254,6 +254,8 @@ def _others(tx: Transaction, call: Call) -> OtherAgents:
     """The other agents at work, on what, and for how much longer; a few of them, and how many more there are."""
     by_agent: dict[str, list[Claim]] = {}
     for claim in claim_records.all_claims(tx, MAX_CLAIMS_READ)[0]:
+        if claim["agent"].startswith(OF_TREE):  # a working tree is no agent at work
+            continue
         if claim["until"] > tx.now and claim["mode"] == resources.WRITE and not related(claim["agent"], call.agent):
             by_agent.setdefault(claim["agent"], []).append(claim)
     chosen = sorted(by_agent, key=lambda agent: -max(claim["since"] for claim in by_agent[agent]))[:OTHERS]

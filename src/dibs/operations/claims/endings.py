@@ -48,6 +48,7 @@ UNFINISHED = ("edit", ENDS_WITH_COMMIT)  # made by an edit, or ended by its file
 FORCED = "forced"  # the `why` of the end of a claim that was taken away, and of a content kept then
 BY_HAND = records.BY_HAND
 BY_TASK = "task"  # the `by` of a claim that belongs to a task: its end changes the task
+BY_TREE = "tree"  # the `by` of a claim whose holder is a working tree
 LOSS_LIFE_MS = 7 * 86_400_000  # an agent that did not boot within a week will not ask any more
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.claims import records, resources
 from dibs.operations.pools.allocation import allocate
+from dibs.operations.pools.allocation import left_over as left_over_of
 from dibs.operations.pools.shapes import shape_of, size_of, units_of
 
 TYPE_CHECKING = False
@@ -48,10 +49,10 @@ def add_wishes(call: Call, terms: ClaimTerms, request: ClaimRequest) -> None:
         terms["ttl"] = min(terms["ttl"], configured(call, name).get("ttl", terms["ttl"]))
 
 
-def wishes_of(call: Call, wanted: Sequence[Resource], count: int) -> dict[str, Wish]:
+def wishes_of(call: Call, asked: Sequence[Resource], count: int) -> dict[str, Wish]:
     """What a request wants of each pool that it names: units of it, or any `count`."""
     wishes: dict[str, Wish] = {}
-    for resource in wanted:
+    for resource in asked:
         name = resources.pool_of(resource)
         if not name:
             continue
@@ -65,10 +66,10 @@ def wishes_of(call: Call, wanted: Sequence[Resource], count: int) -> dict[str, W
             shown = ", ".join(units) if len(units) <= MAX_POOLS_NAMED else f"{units[0]} … {units[-1]}"
             raise Invalid(f"{name} has no unit {resources.unit_of(resource)!r}; it has {shown}", resource=resource[1])
     for name, wish in wishes.items():
-        asked, size = wish["count"] + len(named(wanted, name)), size_of(wish["shape"])
-        if asked > size:
+        count, size = wish["count"] + len(named(asked, name)), size_of(wish["shape"])
+        if count > size:
             raise Invalid(
-                f"{name} has {size} {'unit' if size == 1 else 'units'}; {asked} will never be free", field="units"
+                f"{name} has {size} {'unit' if size == 1 else 'units'}; {count} will never be free", field="units"
             )
     return wishes
 
@@ -88,9 +89,9 @@ def configured(call: Call, name: str) -> Pool:
     return pool
 
 
-def named(wanted: Iterable[Resource], pool: str) -> list[str]:
-    """The own names of the units of a pool that a request names."""
-    return [resources.unit_of(one) for one in wanted if one[1] != pool and resources.pool_of(one) == pool]
+def named(among: Iterable[Resource], pool: str) -> list[str]:
+    """The own names of the units of a pool that a request names, or a claim has."""
+    return [resources.unit_of(one) for one in among if one[1] != pool and resources.pool_of(one) == pool]
 
 
 def count_of(request: Want, pool: str) -> int:
@@ -126,24 +127,24 @@ class UnitOverlaps:
         self.blockers, self._units, self._chosen, self.free = [], {}, {}, {}
         queue = [one for one in self.queue if place is None or one["ticket"] < place["ticket"]]
         queue.sort(key=lambda waiter: waiter["ticket"])
-        for name, wish in self.wishes.items():
-            self._decide_one(request, name, wish, [one for one in queue if name in one.get("pools", ())])
+        for name in self.wishes:
+            self._decide_one(request, name, [one for one in queue if name in one.get("pools", ())])
         return [record for record in self.blockers if records.is_claim(record)]
 
-    def _decide_one(self, request: Want, name: str, wish: Wish, earlier: list[Waiter]) -> None:
+    def _decide_one(self, request: Want, name: str, earlier: list[Waiter]) -> None:
         """The same for one pool."""
         holders = [claim for claim in self.claims if _has_unit(claim, name)]
         held = {unit for claim in holders for unit in named(claim["resources"], name)}
         own = {unit for claim in self.own_claims for unit in named(claim["resources"], name)}
-        wanted = _request(request, name, wish)
-        wanted["named"] = [unit for unit in wanted["named"] if unit not in own]
-        given = allocate(wanted, [_request(other, name, other["pools"][name]) for other in earlier], held)
+        asked = wanted(request, name)
+        asked["named"] = [unit for unit in asked["named"] if unit not in own]
+        given = allocate(asked, [wanted(other, name) for other in earlier], held)
         self.free[name] = [max(0, self.sizes[name] - len(held)), self.sizes[name]]
         if given is not None:
-            self._units[name], self._chosen[name] = given, given[len(wanted["named"]) :]
+            self._units[name], self._chosen[name] = given, given[len(asked["named"]) :]
             return
-        of_these = [claim for claim in holders if set(wanted["named"]).intersection(named(claim["resources"], name))]
-        in_the_way = of_these if of_these and not wanted["count"] else holders
+        of_these = [claim for claim in holders if set(asked["named"]).intersection(named(claim["resources"], name))]
+        in_the_way = of_these if of_these and not asked["count"] else holders
         in_the_way.sort(key=lambda claim: (claim["agent"] == request["agent"], claim["until"]))
         self.blockers += [record for record in [*in_the_way, *earlier] if record not in self.blockers]
 
@@ -180,8 +181,9 @@ class UnitOverlaps:
         return {**terms, "resources": units}
 
 
-def _request(request: Want, name: str, wish: Wish) -> Request:
+def wanted(request: Want, name: str) -> Request:
     """What a request or a waiter wants of one pool, for its allocation."""
+    wish = request["pools"][name]
     return {
         "named": named(request["resources"], name), "count": wish["count"], "units": units_of(wish["shape"]),
         "unusable": wish.get("unusable", ()),
@@ -226,3 +228,25 @@ def units_for(
         ]
     found.decide(waiter, None)
     return found if found.is_free else None
+
+
+def left_over(tx: Transaction, name: str, wish: Wish) -> tuple[list[str], list[Claim], list[Claim | Waiter]]:
+    """The units of a pool that a new request could have, up to as many as it wishes for; the holders; what is over."""
+    claims: list[Claim] = []
+    queue: list[Waiter] = []
+    over: list[Claim | Waiter] = []
+    for record in records.within_ranges(tx, records.ranges_of([["name", name]])):
+        if records.is_interest(record):
+            continue
+        if record["until"] <= tx.now:
+            over.append(record)
+        elif records.is_waiter(record):
+            queue.append(record)
+        else:
+            claims.append(record)
+    queue.sort(key=lambda waiter: waiter["ticket"])
+    earlier = [_request(other, name, other["pools"][name]) for other in queue if name in other.get("pools", ())]
+    held = {unit for claim in claims for unit in _named(claim["resources"], name)}
+    asked: Request = {"named": (), "count": wish["count"], "units": units_of(wish["shape"]),
+                      "unusable": wish.get("unusable", ())}  # fmt: skip
+    return left_over_of(asked, earlier, held), claims, over

@@ -11,7 +11,7 @@ from dibs.operations.claims import resources
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NotRequired, TypedDict, Unpack
+    from typing import Literal, NotRequired, TypedDict, Unpack
 
     from dibs.operations.pools.shapes import PoolSettings
 
@@ -22,6 +22,25 @@ if TYPE_CHECKING:
         max_ttl: int
         max_life: int
         expected: int
+
+    class EnvPart(TypedDict):
+        """A piece of the text of a variable."""
+
+        kind: Literal["text", "fact", "variable", "pool"]
+        what: str  # the text itself, or the name of the fact, the variable, the pool
+        count: int  # of a pool: its units; of a variable: which of its units, -1 for its whole text
+
+    class EnvVariable(TypedDict):
+        """One line of [env.vars], taken apart."""
+
+        name: str
+        parts: list[EnvPart]
+
+    class EnvSettings(TypedDict):
+        """[env]."""
+
+        idle: int
+        vars: list[EnvVariable]
 
     class Lifetimes(TypedDict):
         """[[claims.patterns]]: the lifetimes of claims on what matches."""
@@ -177,6 +196,12 @@ if TYPE_CHECKING:
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
+# What a variable of [env.vars] may say of its working tree: the repository's folder, the tree's own name in it (no two
+# have the same one), its path, and eight letters that no other tree anywhere has.
+ENV_FACTS = ("repo", "tree", "tree_path", "tree_id")
+# Without [env.vars] no tree leases anything.
+ENV: EnvSettings = {"idle": 7 * DAY, "vars": []}
+
 DEFAULT_TTL_MS = 30 * MINUTE  # longer than most edits, short enough that a vanished remote agent blocks nobody for long
 MAX_LIFE_MS = 8 * HOUR  # a working day: after it, a claim queues like any other
 MAX_TTL_MS = 8 * HOUR
@@ -295,7 +320,7 @@ class Policy:
     """A workspace's settings for claims and work."""
 
     __slots__ = (
-        "expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "pools", "shortest", "ttl", "work",
+        "env", "expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "pools", "shortest", "ttl", "work",
     )  # fmt: skip
 
     def __init__(
@@ -305,6 +330,7 @@ class Policy:
         guards: GuardSettings | None = None,
         work: WorkSettings | None = None,
         pools: PoolSettings | None = None,
+        env: EnvSettings | None = None,
         **of_claims: Unpack[Durations],
     ) -> None:
         self.ttl: int = of_claims.get("ttl", DEFAULT_TTL_MS)
@@ -315,6 +341,7 @@ class Policy:
         self.guards = guards if guards is not None else GUARDS
         self.work = work if work is not None else WORK
         self.pools = pools if pools is not None else NO_POOLS
+        self.env = env if env is not None else ENV
         self.shortest = min([self.ttl, *[pattern["ttl"] for pattern in patterns if "ttl" in pattern]])
         self.patterns = patterns  # the first that matches wins
 

@@ -24,14 +24,19 @@ if TYPE_CHECKING:
 
 def allocate(request: Request, earlier: Iterable[Request], held: Collection[str]) -> list[str] | None:
     """The units that a request gets: those that it names, then the first free ones; None if it has to wait."""
-    taken = set(held)
-    for other in earlier:
-        taken.update(_free_for(other, taken))
-    given = _free_for(request, taken)
+    given = left_over(request, earlier, held)
     return given if len(given) == len(request["named"]) + request["count"] else None
 
 
-def _free_for(request: Request, taken: Collection[str]) -> list[str]:
+def left_over(request: Request, earlier: Iterable[Request], held: Collection[str]) -> list[str]:
+    """The units that a request can have: all that it wants, or as many as there are."""
+    taken = set(held)
+    for other in earlier:
+        taken.update(free_for(other, taken))
+    return free_for(request, taken)
+
+
+def free_for(request: Request, taken: Collection[str]) -> list[str]:
     """The units that a request can have or reserve: all that it wants, or as many as there are."""
     room = max(0, len(request["units"]) - len(taken))
     named = [unit for unit in request["named"] if unit not in taken][:room]

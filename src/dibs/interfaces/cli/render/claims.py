@@ -5,6 +5,7 @@ from __future__ import annotations
 from dibs.errors import asking, counted, named, restoring, taking_away
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.render import AT_WORK, continued, times
+from dibs.operations.core.call import OF_TREE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,9 +87,10 @@ def _ask(result: AskAnswer) -> Items:
 def status(result: StatusAnswer, about: Surroundings, *, every: bool = False) -> Items:
     """The state of a workspace, what needs attention first. `about` is what only the door knows of it."""
     waiting = result["waiting"]
-    holders = {claim["agent"] for claim in result["claims"]} | {task["agent"] for task in result["tasks"]}
+    holders = {one["agent"] for one in result["claims"] if not one["agent"].startswith(OF_TREE)}
+    working = holders | {task["agent"] for task in result["tasks"]}
     head = [about["workspace"], about["store"]]
-    head.append(f"{counted(len(holders), 'agent')} at work, {len(waiting)} waiting")
+    head.append(f"{counted(len(working), 'agent')} at work, {len(waiting)} waiting")
     items: Lines = [terminal.Line(" · ".join(head), "bold"), *_hints(result, about["refused"]), ""]
     places = [(waiter, _waits_for(waiter, result["claims"])) for waiter in waiting]
     rows = [
