@@ -14,8 +14,13 @@ RULES = "tests/operations/agents/test_rules.py"
 SPEECH = "tests/operations/agents/test_speech.py"
 TAKING = "tests/operations/tasks/test_task_taking.py"
 TURNS = "tests/operations/agents/test_turns.py"
+KILL_END = "tests/interfaces/test_kill_end.py"
 
 ROWS = (
+    # `dibs kill --end` ends the client's process and no other
+    ("ending.end", "never if alive", f"{KILL_END}::test_a_pid_that_another_process_has_by_now_is_not_touched"),
+    ("_ending", "never if ancestors",
+     f"{KILL_END}::test_a_person_does_not_end_the_client_that_the_command_runs_below"),
     # an agent's turns
     ("_stalled", "drop operand <",
      f"{TURNS}::test_a_stall_is_an_open_turn_without_hook_and_cpu_for_long_and_ends_with_the_next_call"),

@@ -25,7 +25,8 @@ HERE_ALONE = {
     "test record", "void",
 }  # fmt: skip
 NOT_BY_ONE_AGENT = {
-    "land-back", "land-batch", "land-confirm", "land-done", "land-leave", "land-move", "land-refuse", "land-stop",
+    "client-process", "land-back", "land-batch", "land-confirm", "land-done", "land-leave", "land-move", "land-refuse",
+    "land-stop",
     "land-take", "radar-report", "registry adopt", "registry move", "registry settle", "same",
     "stalled", "tree-removed", "tree-returned",
 }  # fmt: skip

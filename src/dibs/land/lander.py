@@ -69,8 +69,8 @@ def need_check(settings: LandSettings) -> None:
     """Nothing lands without a check; what would land asks this before it queues anything."""
     if not settings["check"]:
         raise Invalid(
-            "there is no check: set `check` in [land] of the main working tree's .dibs/config.toml to the command that "
-            'must pass before a branch lands, such as "make test" ("true" lands without one).',
+            'nothing lands without a check: write `check = "make test"`, or whichever command has to pass, below `[land]` '
+            "in the main working tree's .dibs/config.toml (a person at a terminal is asked for it).",
             field="check",
         )
 

@@ -330,7 +330,7 @@ def test_help_is_one_object_for_programs(shell: Shell) -> None:
     )  # fmt: skip
     assert {"option": "ID", "help": "the task's id", "required": True} in asked["options"]
     for words in (("task",), ("task", "--help"), ("help", "task")):
-        assert len(shell.json(*words, exit=0)["commands"]) == 17
+        assert len(shell.json(*words, exit=0)["commands"]) == 18
     assert "complete" in shell.json("completion", "fish", exit=0)["script"]
 
 

@@ -140,6 +140,7 @@ def test_a_retry_may_differ_in_what_only_a_door_says() -> None:
 # A request for each idempotent operation that writes, after the same beginning.
 TWICE: dict[str, dict[str, Any]] = {
     "alerts ack": {"id": "all", "why": "seen"},
+    "task edit": {"id": "t", "priority": 3, "title": "another"},
     "check settle": {"what": "alerting:no-sink", "why": "a trial"},
     "claim": {"resources": ["a.py"]},
     "land": {"branch": "feature", "commit": "c1"},

@@ -29,10 +29,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "leave": (("dibs leave", "release everything and sign off"),),
     "whoami": (("dibs whoami", "which agent dibs takes you for, and why"),),
     "agents": (("dibs agents", "the agents that are there"), ("dibs agents --all", "also those that left")),
-    "kill": (
-        ("dibs kill codex-2 --why 'runs in circles'", "stop an agent"),
-        ("dibs kill all --why 'the wrong branch'", "stop all agents; `dibs revive all` lets them go on"),
-    ),
     "revive": (
         ("dibs revive codex-2", "let it act again"),
         ("dibs revive all", "all that `dibs kill all` stopped; not those that were killed by name"),

@@ -17,6 +17,7 @@ COMMANDS = {
     "hook": "hook",
     "import": "import_",
     "init": "init",
+    "kill": "kill",
     "land": "land",
     "lead": "lead",
     "log": "log",

@@ -321,7 +321,7 @@ class AsyncMethods:
     async def kill(self, agent: str, *, why: str, request_id: str | None = None) -> KillAnswer:
         """Stop an agent, or all of them: void its claims, refuse its calls until `dibs revive`.
 
-        Answers: agents[], killed, voided[], count, running[].
+        Answers: agents[], killed, voided[], count, running[]; sometimes ended.
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
 

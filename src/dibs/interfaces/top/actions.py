@@ -107,7 +107,7 @@ def _kill(model: Model, agent: str) -> Action | None:
             *([("o", f"{task['title'] or task['id']} goes back to the queue")] if task else []),
             *([("~", f"{_names(model, blocked)} {_gets(blocked)}")] if blocked else []),
             ("x", "Every call it makes is refused until it is revived. Reviving does not restore its claims"),
-            ("-", f"Its process{process} is not ended; files keep what it wrote"),
+            ("-", f"Its process{process} lives on (`dibs kill --end` ends it); files keep what it wrote"),
         ],
         facts=[
             found["state"], *sorted(map(_claim_text, held)), f"task {task['id']}" if task else "",

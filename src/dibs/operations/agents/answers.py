@@ -257,6 +257,13 @@ class RunningView(TypedDict):
     command: str
 
 
+class EndedView(TypedDict):
+    """The process of a killed agent's client, which was ended."""
+
+    pid: int
+    by: str  # the signal that did; "" if it had exited meanwhile
+
+
 class KillAnswer(TypedDict):
     """Of `kill`."""
 
@@ -265,6 +272,7 @@ class KillAnswer(TypedDict):
     voided: list[str]
     count: int
     running: list[RunningView]  # on this machine, started before; dibs does not end these
+    ended: NotRequired[EndedView]  # with `dibs kill --end`
 
 
 class ReviveAnswer(TypedDict):

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 MAX_SHOWN = 200  # agents in the answer, which also has the total
 
 
-def _agents(tx: Transaction, is_meant: Callable[[Agent], bool]) -> list[Agent]:
+def agents_that(tx: Transaction, is_meant: Callable[[Agent], bool]) -> list[Agent]:
+    """All agents of which this is true."""
+
     def meant(rows: list[tuple[str, Agent]]) -> list[tuple[str, Agent]]:
         return [row for row in rows if "same" not in row[1] and is_meant(row[1])]
 
@@ -52,7 +54,7 @@ def _is_meant(agent: Agent, own: str) -> bool:
 def run(tx: Transaction, call: Call, why: str, stop: Callable[[Agent], None]) -> tuple[list[Agent], Voided, list[str]]:
     """Stop them all: who they are, what is void, the jobs that are left. `stop` writes the record of one."""
     own = call.agent.partition("/")[0]
-    agents = _agents(tx, lambda agent: _is_meant(agent, own))
+    agents = agents_that(tx, lambda agent: _is_meant(agent, own))
     call.know([agent["process"] for agent in agents[:MAX_SHOWN]])
     for agent in agents:
         agent["killed"] = {"by": call.agent, "why": why, "at": tx.now, "all": True}
@@ -67,7 +69,7 @@ def _is_stopped_with_all(agent: Agent) -> bool:
 
 def revive(tx: Transaction, bring_back: Callable[[Agent], None]) -> list[Agent]:
     """Let those act again that it stopped. `bring_back` writes the record of one."""
-    agents = _agents(tx, _is_stopped_with_all)
+    agents = agents_that(tx, _is_stopped_with_all)
     for agent in agents:
         bring_back(agent)
     return agents

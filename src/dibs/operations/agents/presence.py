@@ -344,7 +344,9 @@ def _kill(tx: Transaction, call: Call, request: KillRequest) -> KillAnswer | Job
 
 
 def _kill_answer(agents: list[AgentView], killed: int, voided: Voided) -> KillAnswer:
-    return {"agents": agents, "killed": killed, **voided, "running": []}
+    return {
+        "agents": agents, "killed": killed, "voided": voided["voided"], "count": voided["count"], "running": [],
+    }  # fmt: skip
 
 
 def _killed(tx: Transaction, call: Call, target: Agent, why: str) -> None:

@@ -34,6 +34,11 @@ class BootRequest(TypedDict):
     also: str
     files: dict[str, str] | None
 
+class ClientProcessRequest(TypedDict):
+    """The request of `client-process`."""
+
+    agent: str
+
 class FoundRequest(TypedDict):
     """The request of `found`."""
 

@@ -25,7 +25,7 @@ KEYS = {
         "handover, agent, state, own, to, claims[], tasks[], files[], left[], waiting[]; sometimes name, to_name, until"
     ),
     "InboxAnswer": "messages[], more, cursor",
-    "KillAnswer": "agents[], killed, voided[], count, running[]",
+    "KillAnswer": "agents[], killed, voided[], count, running[]; sometimes ended",
     "LandAnswer": "landing; sometimes place, repeated, lands",
     "LandingCancelAnswer": "landing",
     "LandingsAnswer": "onto, queued, lander, last, stopped, landings[], more, cursor",

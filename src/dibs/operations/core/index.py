@@ -100,6 +100,7 @@ INTERNAL = {
     "batch outlook": "operations.tasks.batches",
     "changed": "operations.guards.audits",
     "check settled": "operations.oversight.settlements",
+    "client-process": "operations.agents.client_process",
     "command": "operations.guards.shell_guard",
     "commit-check": "operations.guards.commit_guard",
     "committed": "operations.guards.commit_guard",

@@ -17,7 +17,7 @@ from dibs.client.landing_settings import settings_of, target_of
 from dibs.errors import CANNOT_DECIDE, NO, YES, Conflict, Failed, Invalid, Unavailable
 from dibs.git import queries as git
 from dibs.git import sides
-from dibs.interfaces.cli import render
+from dibs.interfaces.cli import render, terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import answer, open_session
 from dibs.interfaces.cli.long_running import SIGNALLED, on_signals
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dibs.land.lander import Lander
     from dibs.land.wait import QueueLander
     from dibs.operations.core.call import Call
+    from dibs.operations.core.policy import LandSettings
     from dibs.operations.landing.answers import LandingView
 
 FIELDS = (
@@ -122,6 +123,7 @@ class _Land:
         self._over = False  # it was interrupted and says so
 
     def run(self) -> int:
+        self._settings = self._with_check()
         on_signals(self._interrupt)
         try:
             if self.words.fields.get("all") or self.words.fields.get("watch"):
@@ -170,6 +172,14 @@ class _Land:
         if not self.words.json:
             sys.stderr.write(f"dibs: {text}\n")
             sys.stderr.flush()
+
+    def _with_check(self) -> LandSettings:
+        """The settings; a person at a terminal is asked for the check, if there is none yet."""
+        if self._settings["check"] or self.words.json or not (terminal.is_terminal() and sys.stdin.isatty()):
+            return self._settings
+        from dibs.land import first_check
+
+        return first_check.asked(self.session, self.call, self._settings, self._say)
 
     def _one(self) -> int:
         from dibs.land import lander as landing

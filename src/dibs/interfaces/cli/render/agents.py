@@ -114,8 +114,21 @@ def _kill(result: KillAnswer) -> Items:
         return [f"{name} was dead already: its process has exited{voided}. {refused}", f"Its uncommitted work: {ways}."]
     return [
         f"killed {name} ({agent['killed']}){voided}. `dibs revive {quoted(name)}` lets it act again.",
+        *_process(result, agent),
         *_running(result),
     ]
+
+
+def _process(result: KillAnswer, agent: AgentView) -> list[str]:
+    """What became of its client's process."""
+    ended = result.get("ended")
+    if ended is not None:
+        how = f"was ended by {ended['by']}" if ended["by"] else "had exited meanwhile"
+        return [f"its process {ended['pid']} {how}"]
+    if not agent["client"] or agent["pid"] is None or "/" in agent["agent"]:
+        return []
+    again = f"`dibs kill {quoted(named(agent))} --end --why TEXT` on its machine ends it, too."
+    return [f"its process {agent['pid']} lives on, and each of its calls is refused. {again}"]
 
 
 def _running(result: KillAnswer) -> list[str]:
