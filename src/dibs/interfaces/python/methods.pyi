@@ -83,6 +83,7 @@ _Kind: TypeAlias = Literal[
     "dead",
     "asks",
     "silent",
+    "unfinished",
     "violation",
     "bypass",
     "removed",

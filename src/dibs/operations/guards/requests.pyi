@@ -116,6 +116,20 @@ class EditRequest(TypedDict):
     tool: str
     more: Sequence[Any]
 
+class GateRequest(TypedDict):
+    """The request of `gate`."""
+
+    files: Sequence[str]
+    commits: int
+    unlanded: int
+    branch: str
+    target: str
+    head: str
+    failed: str
+    excused: bool
+    shown: bool
+    answerable: bool
+
 class GiveBackRequest(TypedDict):
     """The request of `give-back`."""
 

@@ -22,5 +22,6 @@ PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 9_500_000_000  # it reports the end of a command that still runs after ten seconds
 RUNS_GIT_HOOKS = True
 NAMELESS = ()
+ENDS = "block"
 
 deny, context = agents.claude_denial, agents.claude_context

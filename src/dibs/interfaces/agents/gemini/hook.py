@@ -21,6 +21,7 @@ PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = False  # its shell sets core.hooksPath to nothing
 NAMELESS = ()
+ENDS = "deny"
 
 context = claude_context
 

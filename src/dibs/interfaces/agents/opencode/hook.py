@@ -24,6 +24,7 @@ PROJECT_VARIABLE = "OPENCODE_PROJECT_DIR"  # the plugin sets it, to the working 
 YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = True
 NAMELESS = ()
+ENDS = ""  # its event that a turn is over is not asked
 
 
 def deny(event: str, reason: str) -> HookAnswer:
