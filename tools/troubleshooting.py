@@ -64,6 +64,7 @@ DOCTOR = {
     "states": (
         "can the states of working trees be anchored, and how much do they take?",
         "make room on the disk; the next tool call of an agent there tries again",
+    ),
     "env": (
         "has another program taken a port that this working tree leases?",
         "end that program, or `dibs env --release`, then `dibs env`",

@@ -9,7 +9,21 @@ from __future__ import annotations
 
 import os
 
-from dibs.interfaces.agents import AFTER, BEFORE, EDIT, GUEST, GUEST_FIELD, OTHER, PATCH, READ, SHELL, dialect
+from dibs.interfaces.agents import (
+    AFTER,
+    BEFORE,
+    DIED,
+    EDIT,
+    FAIL,
+    GUEST,
+    GUEST_FIELD,
+    OTHER,
+    PATCH,
+    READ,
+    SHELL,
+    STOP,
+    dialect,
+)
 from dibs.machine import caller, links
 
 TYPE_CHECKING = False
@@ -63,13 +77,16 @@ _PLACES = ("directory", "dir_path", "workdir", "cwd", "working_directory", "work
 class Event:
     """One call of one hook, in dibs' own terms."""
 
-    __slots__ = ("background", "call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment",
-                 "name", "own", "paths", "said", "session", "source", "subagent", "tool", "type", "until")  # fmt: skip
+    __slots__ = ("background", "call", "client", "command", "content", "cwd", "dialect", "edits", "error", "halted",
+                 "kind", "moment", "name", "own", "paths", "plan", "said", "session", "source", "subagent", "tool",
+                 "transcript", "type", "until")  # fmt: skip
 
     def __init__(self, client: str, spoken: Dialect, name: str, moment: str) -> None:
         self.client, self.dialect, self.name, self.moment = client, spoken, name, moment
         self.session = self.subagent = self.type = self.cwd = self.source = self.said = ""
-        self.tool = self.kind = self.command = self.call = ""
+        self.tool = self.kind = self.command = self.call = self.error = self.transcript = ""
+        self.plan = False  # the agent only plans
+        self.halted = False  # the turn did not end by itself
         self.background = False  # the client itself leaves the command running, or at a stop a task of the turn
         self.until = 0  # once it has waited in line: until when it may, on the clock since boot
         self.own = ""  # the client's own settings, if it sent this through another client's hooks
@@ -142,7 +159,7 @@ def read(client: str, name: str, sent: Any) -> Event | None:
     if moment in {BEFORE, AFTER}:
         _read_tool(event, sent)
     else:
-        event.said = _text(sent, "prompt") or _text(sent, "message")
+        _read_turn(event, sent)
         event.tool = _text(sent, "tool_name") or _text(sent, "toolName")
     event.background = event.background or _leaves_tasks(sent.get("background_tasks"))
     return event
@@ -156,6 +173,25 @@ def _dialect(client: str) -> Dialect:
 
         which = f"no client {client[:40]!r} is known here" if client else "the hook names no client"
         raise Unreadable(f"{which}; there are {', '.join(NAMES)}") from None
+
+
+def _read_turn(event: Event, sent: dict[str, Any]) -> None:
+    """What a person, or at the end of a turn the agent, said; and how it ended."""
+    event.transcript = _text(sent, "transcript_path") or _text(sent, "transcriptPath")
+    if event.moment in {STOP, DIED, FAIL}:
+        event.said = _text(sent, "last_assistant_message") or _text(sent, "prompt_response")
+        event.plan = sent.get("permission_mode") == "plan"
+        ended = sent.get("stopReason") or sent.get("stop_reason") or sent.get("status") or ""
+        event.halted = ended not in {"", "end_turn", "completed"}
+    else:
+        event.said = _text(sent, "prompt") or _text(sent, "message")
+    if event.moment == FAIL:
+        error = sent.get("error")
+        if isinstance(error, dict):  # Copilot's
+            event.error, event.said = _text(error, "name"), _text(error, "message")
+        else:
+            event.error = _text(sent, "error")
+        event.halted = sent.get("recoverable") is not True
 
 
 def _leaves_tasks(tasks: object) -> bool:

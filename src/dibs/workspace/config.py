@@ -52,7 +52,7 @@ VERSION = f"10 {DIGEST}"  # of the kept form, and of the clients' files that are
 DURATIONS: Final = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
 KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs",
-         "alerts", "land", "radar", "log", "pools", "server", "env")  # fmt: skip
+         "gates", "alerts", "land", "radar", "log", "pools", "server", "env")  # fmt: skip
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -118,6 +118,7 @@ id = "{id}"            # names this workspace on a shared store
 # breaker_failures = 5           # failures in a row after which an agent gets no work for breaker_pause
 # breaker_pause = "1m"           # how long it gets none
 # keep = "30d"                   # a finished task outside any run is forgotten after this; a run's go with the run
+# unfinished = "tell"            # or "refuse": `task done` of an agent with uncommitted files of that task
 
 # [messages]
 # visibility = "1m"              # a message that wants an acknowledgement is delivered again after this
@@ -130,6 +131,13 @@ id = "{id}"            # names this workspace on a shared store
 # prompts = true                 # the first words (60 letters) of its last prompt tell people, and the agents that it
 #                                # blocks, what an agent is doing; false: no word of a prompt is stored
 # stalled = "10m"                # no hook and no CPU time for this long, in the middle of a turn: it is stalled
+# limited = "wait"               # or "offer": tasks of an agent at its usage limit go to others, after offer_after
+# offer_after = "15m"            # how long they stay; longer than the limit lasts: they stay all that time
+
+# [gates]                        # done means done: `dibs help guards`
+# stop = "remind"                # a turn that ends with unfinished work: the person is told; "commit", "land" or
+#                                # "verify: make test": the agent is sent back, twice at most; or "off"
+# verify_timeout = "10m"         # how long that command may take, in the background
 
 # [runs]
 # keep = "7d"                    # an ended run and its tasks are dropped after this

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from dibs.interfaces.agents.adapter import Client, Dialect, HookAnswer
 
 # The moments of an agent's life that a hook may report.
-BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED, NOTE = (
-    "boot", "before", "after", "prompt", "stop", "end", "born", "died", "note",
+BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED, NOTE, FAIL = (
+    "boot", "before", "after", "prompt", "stop", "end", "born", "died", "note", "fail",
 )  # fmt: skip
 # The effects of a tool.
 EDIT, PATCH, SHELL, READ, OTHER = "edit", "patch", "shell", "read", "other"

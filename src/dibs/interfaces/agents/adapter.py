@@ -7,7 +7,7 @@ class costs as much as loading ten functions. `Client` is in its install.py. Not
 
 from __future__ import annotations
 
-from dibs.interfaces.agents import BEFORE, BOOT, END, NOTE, dialect
+from dibs.interfaces.agents import BEFORE, BOOT, END, FAIL, NOTE, dialect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +95,10 @@ if TYPE_CHECKING:
         @property
         def NAMELESS(self) -> Sequence[tuple[str, str]]:  # noqa: N802
             """A field of a tool's input → the tool, the first that fits, for payloads that name none; () if all do."""
+
+        @property
+        def ENDS(self) -> str:  # noqa: N802
+            """The decision by which its hook at the end of a turn sends the agent back; "" if it cannot."""
 
         def deny(self, event: str, reason: str) -> HookAnswer:
             """A refusal in its own dialect."""
@@ -270,5 +274,7 @@ class Client:
         """The usual form of a handler in its settings."""
         from dibs.interfaces.install.hook_command import command
 
-        seconds = {END: END_TIMEOUT_S, NOTE: NOTE_TIMEOUT_S}.get(self.hook.EVENTS[event], HOOK_TIMEOUT_S)
+        seconds = {END: END_TIMEOUT_S, NOTE: NOTE_TIMEOUT_S, FAIL: NOTE_TIMEOUT_S}.get(
+            self.hook.EVENTS[event], HOOK_TIMEOUT_S
+        )
         return {"type": "command", "command": command(self, event), "timeout": timeout or seconds}

@@ -74,7 +74,7 @@ export function model() {
   return made;
 
   function rank(a) {
-    if (["waits for you", "stalled", "silent", "killed"].includes(a.shown)) return 0;
+    if (["waits for you", "limited", "stalled", "silent", "killed"].includes(a.shown)) return 0;
     if (a.shown === "waiting") return 1;
     if (violated.size && (byAgent.get(a.agent) || []).some(isViolated)) return 2;
     if (claims.length < 3000 && blocks.has(a.agent)) return 3;
@@ -132,6 +132,7 @@ function stateOf(a, wait, held, task, quiet) {
   if (a.state === "killed") return "killed";
   if (a.state === "gone" || a.health === "dead" || a.activity === "exited") return "dead";
   if (a.activity === "waits for a person") return "waits for you";
+  if (a.activity === "limited") return "limited";
   if (a.activity === "stalled") return "stalled";
   if (wait) return "waiting";
   // on one that has nothing, nobody depends

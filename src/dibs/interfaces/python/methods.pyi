@@ -84,6 +84,7 @@ _Kind: TypeAlias = Literal[
     "dead",
     "asks",
     "silent",
+    "unfinished",
     "violation",
     "bypass",
     "removed",

@@ -25,7 +25,7 @@ LOW_MS = 180_000  # a claim in its last three minutes, and its last quarter, is 
 DEEPEST = 60  # folders of the tree; what is deeper is one row
 STOPPED = ("failed", "quarantined")
 SEVERITIES = ("error", "warning", "info")
-GRAVE = ("asks you", "stalled", "silent", "killed")
+GRAVE = ("asks you", "limited", "stalled", "silent", "killed")
 MAX_SINGLE = 3  # alerts of one kind that have rows of their own; more are one row
 
 
@@ -82,7 +82,7 @@ class Model:
             return "killed"
         if agent["state"] == "gone" or agent["health"] == "dead":
             return "dead"
-        needing = {"waits for a person": "asks you", "stalled": "stalled"}.get(agent["activity"])
+        needing = {"waits for a person": "asks you", "limited": "limited", "stalled": "stalled"}.get(agent["activity"])
         if needing:
             return needing
         if identifier in self.wait_of:
@@ -114,7 +114,7 @@ class Model:
 
     def _since(self, agent: Agent) -> int:
         """Within a rank: who waits for a person by what it holds up, and who waits by how long."""
-        if agent["shown"] in {"asks you", "stalled"}:
+        if agent["shown"] in {"asks you", "limited", "stalled"}:
             return -1_000 * len(self.blocks.get(agent["agent"], ())) - len(self.held_by.get(agent["agent"], ()))
         return ms(self.wait_of[agent["agent"]]["since"]) if agent["shown"] == "waiting" else 0
 
@@ -147,7 +147,7 @@ class Model:
 
     def by_state(self) -> list[tuple[str, int]]:
         """How many agents are in each state."""
-        order = ("asks you", "stalled", "working", "waiting", "idle", "silent", "dead", "killed")
+        order = ("asks you", "limited", "stalled", "working", "waiting", "idle", "silent", "dead", "killed")
         found = [(word, len([agent for agent in self.agents if agent["shown"] == word])) for word in order]
         return [one for one in found if one[1]]
 

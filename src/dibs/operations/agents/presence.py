@@ -154,7 +154,7 @@ def _started(tx: Transaction, call: Call, process: Process | None, request: Boot
         agent["client_type"] = client_type
     agent["can"] = sorted(set(request["can"])) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
-    for over in ("ended", "waits", "stalled"):
+    for over in ("ended", "waits", "stalled", "asked", "limited"):
         agent.pop(over, None)  # type: ignore[misc]
     if process is not None and agent["process"] != process:
         agent.pop("turn", None)  # of a process that ended in the middle of it
@@ -398,7 +398,7 @@ def _known(tx: Transaction, agent: str) -> Agent:
 # --- who is there
 
 LEFT: Literal["left"] = "left"
-NEEDS_PERSON = ("waits for a person", "stalled")
+NEEDS_PERSON = ("waits for a person", "limited", "stalled")
 STATES = ("alive", "gone", "unknown", LEFT, "killed")  # unknown: its process cannot be seen from here
 
 
@@ -548,6 +548,11 @@ def shown(tx: Transaction, call: Call, agent: Agent) -> AgentView:
         shown["doing"] = agent["doing"]
     if shown["activity"] == "waits for a person":
         shown["waits"] = {"since": iso(tx, agent["waits"]["since"]), "what": agent["waits"]["what"]}
+    elif shown["activity"] == "limited":
+        limit = agent["limited"]
+        shown["limited"] = {"since": iso(tx, limit["since"]), "what": limit["what"]}
+        if "until" in limit:
+            shown["limited"]["until"] = iso(tx, limit["until"])
     elif shown["activity"] == "stalled":
         shown["stalled_since"] = iso(tx, agent["stalled"])
     elif shown["activity"] == "idle" and "rested" in agent:

@@ -72,6 +72,7 @@ class ClaimEnded(TypedDict):
         "unclaimed",  # a hand-over that was not picked up; then `now` ≥ its `until`
         "forced",  # taken away
         "removed",  # its working tree
+        "limited",  # its agent cannot go on, and its task is offered to others; then `now` ≥ its `until`
         "epoch",  # the store lost commits
     ]
     until: int

@@ -245,8 +245,8 @@ def left_over(tx: Transaction, name: str, wish: Wish) -> tuple[list[str], list[C
         else:
             claims.append(record)
     queue.sort(key=lambda waiter: waiter["ticket"])
-    earlier = [_request(other, name, other["pools"][name]) for other in queue if name in other.get("pools", ())]
-    held = {unit for claim in claims for unit in _named(claim["resources"], name)}
+    earlier = [wanted(other, name) for other in queue if name in other.get("pools", ())]
+    held = {unit for claim in claims for unit in named(claim["resources"], name)}
     asked: Request = {"named": (), "count": wish["count"], "units": units_of(wish["shape"]),
                       "unusable": wish.get("unusable", ())}  # fmt: skip
     return left_over_of(asked, earlier, held), claims, over

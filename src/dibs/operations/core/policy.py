@@ -114,6 +114,7 @@ if TYPE_CHECKING:
         breaker_failures: int
         keep: int
         breaker_pause: int
+        unfinished: str
 
     class MailboxLimits(TypedDict):
         """The part of [messages] that limits one mailbox."""
@@ -133,6 +134,14 @@ if TYPE_CHECKING:
         keep: int
         prompts: bool
         stalled: int
+        limited: str
+        offer_after: int
+
+    class GateSettings(TypedDict):
+        """[gates]."""
+
+        stop: str
+        verify_timeout: int
 
     class RunSettings(TypedDict):
         """[runs]."""
@@ -187,6 +196,7 @@ if TYPE_CHECKING:
         tasks: TaskSettings
         messages: MessageSettings
         agents: AgentSettings
+        gates: GateSettings
         runs: RunSettings
         alerts: AlertSettings
         land: LandSettings
@@ -260,6 +270,7 @@ WORK: WorkSettings = {
         "breaker_failures": 5,  # failures in a row after which an agent gets no work
         "keep": 30 * DAY,  # how long a finished task outside any run stays known
         "breaker_pause": MINUTE,  # before it gets one task to try; doubled each time that fails, up to 30 minutes
+        "unfinished": "tell",  # or "refuse": `task done` of an agent with uncommitted files of that task
     },
     "messages": {
         "visibility": MINUTE,  # an unacknowledged message that wants an acknowledgement is redelivered after this
@@ -271,6 +282,12 @@ WORK: WorkSettings = {
         "keep": 7 * DAY,  # how long a gone agent stays known before a sweep forgets it
         "prompts": True,  # the first words of an agent's last prompt are kept, and shown as what it is doing
         "stalled": 10 * MINUTE,  # no hook and no CPU time for this long, in the middle of a turn
+        "limited": "wait",  # or "offer": the tasks of an agent at its usage limit go to others
+        "offer_after": 15 * MINUTE,  # after this; not at all if the limit ends before
+    },
+    "gates": {
+        "stop": "remind",  # at the end of a turn with unfinished work: or "off", "commit", "land", "verify: COMMAND"
+        "verify_timeout": 10 * MINUTE,  # of that command
     },
     "runs": {
         "keep": 7 * DAY,  # how long an ended run and its tasks stay before a sweep drops them

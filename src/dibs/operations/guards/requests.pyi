@@ -119,6 +119,20 @@ class EditRequest(TypedDict):
     waiter: str
     wake: str
 
+class GateRequest(TypedDict):
+    """The request of `gate`."""
+
+    files: Sequence[str]
+    commits: int
+    unlanded: int
+    branch: str
+    target: str
+    head: str
+    failed: str
+    excused: bool
+    shown: bool
+    answerable: bool
+
 class GiveBackRequest(TypedDict):
     """The request of `give-back`."""
 

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from dibs.interfaces import agents
-from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, NOTE, PATCH, PROMPT, READ, SHELL, STOP
+from dibs.interfaces.agents import (
+    AFTER,
+    BEFORE,
+    BOOT,
+    BORN,
+    DIED,
+    EDIT,
+    END,
+    FAIL,
+    NOTE,
+    PATCH,
+    PROMPT,
+    READ,
+    SHELL,
+    STOP,
+)
 
 EVENTS = {
     "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
     "PostToolUseFailure": AFTER, "SubagentStart": BORN, "SubagentStop": DIED, "Stop": STOP, "SessionEnd": END,
-    "PermissionRequest": NOTE, "Notification": NOTE,
+    "PermissionRequest": NOTE, "Notification": NOTE, "StopFailure": FAIL,
 }  # fmt: skip
 TOOLS = {
     "Edit": EDIT, "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Bash": SHELL,
@@ -30,5 +45,6 @@ HOLDS: dict[str, int] = {
     ".claude/settings.local.json": 1,
 }  # seen: 603 s, and its command ran after that
 NAMELESS = ()
+ENDS = "block"
 
 deny, context = agents.claude_denial, agents.claude_context

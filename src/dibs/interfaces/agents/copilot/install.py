@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
 REGISTERED = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd",
-              "permissionRequest")  # fmt: skip
+              "permissionRequest", "errorOccurred")  # fmt: skip
 
 
 class Copilot(Client):

@@ -29,6 +29,7 @@ PROJECT_VARIABLE = ""  # CURSOR_PROJECT_DIR is not in every version: the search 
 YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = True
 HOLDS: dict[str, int] = {}
+ENDS = ""
 # One report tells of payloads without a tool's name. A path alone may be a deletion, so it counts as one.
 NAMELESS = (
     ("command", "Shell"), ("old_string", "StrReplace"), ("edits", "StrReplace"), ("contents", "Write"),

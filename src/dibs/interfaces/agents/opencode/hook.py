@@ -25,6 +25,7 @@ YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = True
 HOLDS: dict[str, int] = {}
 NAMELESS = ()
+ENDS = ""  # its event that a turn is over is not asked
 
 
 def deny(event: str, reason: str) -> HookAnswer:

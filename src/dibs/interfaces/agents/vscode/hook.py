@@ -31,6 +31,7 @@ PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = True
 HOLDS: dict[str, int] = {}
+ENDS = ""
 NAMELESS = ()
 
 deny, context = agents.claude_denial, agents.claude_context

@@ -204,6 +204,10 @@ def _needing(agents: Sequence[AgentView]) -> Lines:
         if "waits" in agent:
             what = f" ({agent['waits']['what']})" if agent["waits"]["what"] else ""
             state = f"has waited for a person for {times.ago(agent['waits']['since'])}{what}"
+        elif "limited" in agent:
+            limit = agent["limited"]
+            left = f" ({times.left(limit['until'])})" if "until" in limit else ""
+            state = f"is limited{left}: {limit['what'] or 'its client could not go on'}"
         elif "stalled_since" in agent:
             state = f"is stalled: no sign and no CPU time for {times.ago(agent['stalled_since'])}"
         else:
