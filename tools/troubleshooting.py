@@ -84,6 +84,7 @@ DOCTOR = {
         "does the client's entry start the tools (MCP)?",
         "install the extra `mcp`, then `dibs init`",
     ),
+    "vscode hooks": ("does VS Code's agent run the hooks?", "switch its hooks on in its settings"),
     "set-up": ("is this a trial for you alone?", "`dibs init` makes it the team's"),
     "committed": ("do other worktrees and clones have the hooks?", "commit what `dibs init` wrote"),
     "bare": ("could the client run without hooks, as Claude Code with `--bare`?", "start it without `--bare`"),
