@@ -69,8 +69,8 @@ def need_check(settings: LandSettings) -> None:
     """Nothing lands without a check; what would land asks this before it queues anything."""
     if not settings["check"]:
         raise Invalid(
-            'nothing lands without a check: write `check = "make test"`, or whichever command has to pass, below `[land]` '
-            "in the main working tree's .dibs/config.toml (a person at a terminal is asked for it).",
+            'nothing lands without a check: write `check = "make test"`, or whichever command has to pass, below '
+            "`[land]` in the main working tree's .dibs/config.toml (a person at a terminal is asked for it).",
             field="check",
         )
 
