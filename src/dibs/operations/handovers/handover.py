@@ -4,8 +4,8 @@
   message and no longer waits for what it got. The first holder is told; its tokens are fenced: whatever it finishes,
   renews, confirms or edits late is refused with the receiver's name.
 - NEXT: the caller keeps the claims for an hour, and the next agent that starts gets them (offers.py).
-- cancelled: `cancel` ends an offer to NEXT: what was kept is released, the task goes back to the queue. The first holder
-  gets nothing back, and its files stay as they are. Without an offer it is `not_found`.
+- cancelled: `cancel` ends an offer to NEXT: what was kept is released, the task goes back to the queue. The first
+  holder gets nothing back, and its files stay as they are. Without an offer it is `not_found`.
 - waiters: the choice of a person, an orchestrator or the holder comes before the queue. Waiters keep their turn, are
   told, and the answer names them. A hand-over that would cause a deadlock is refused.
 - refusal: an unknown receiver, or one that is killed, left or dead (with those that are there); a task that does not
