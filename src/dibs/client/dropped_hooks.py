@@ -25,8 +25,8 @@ def told(place: Place) -> list[str]:
         return []
     verb, them = ("does", "it") if len(names) == 1 else ("do", "them")
     text = (
-        f"git's {', '.join(names)} {verb} not call dibs any more (another tool wrote {them} anew): commits and pushes of "
-        f"this clone are not checked. `dibs init` puts {them} back."
+        f"git's {', '.join(names)} {verb} not call dibs any more (another tool wrote {them} anew): commits and "
+        f"pushes of this clone are not checked. `dibs init` puts {them} back."
     )
     return [text]
 
