@@ -43,6 +43,7 @@ OF_TESTS = ("DIBS_TORTURE", "DIBS_HYPOTHESIS", "DIBS_SEED", "DIBS_RADAR_EXAMPLES
 for _name in [*os.environ]:
     if _name in SESSION_VARIABLES or (_name.startswith(("DIBS_", "GIT_")) and _name not in OF_TESTS):
         del os.environ[_name]
+os.environ["DIBS_STATES"] = "off"  # each hook would leave a process; tests of states take it out
 os.environ["GIT_CONFIG_GLOBAL"] = str(Path(__file__).with_name("gitconfig"))
 
 # What was compiled once need not be compiled again, here and in each process that a test starts.

@@ -6,21 +6,9 @@ from typing import Any
 
 import pytest
 
-from dibs import errors
-from dibs.errors import (
-    ERRORS,
-    SUBTYPES,
-    Busy,
-    Deadlock,
-    DibsError,
-    Fenced,
-    Held,
-    Moved,
-    Replaced,
-    Stale,
-    Unavailable,
-    Unreachable,
-)
+from dibs import error_subtypes, errors
+from dibs.error_subtypes import SUBTYPES, Moved, Replaced, Stale, Unreachable
+from dibs.errors import ERRORS, Busy, Deadlock, DibsError, Fenced, Held, Unavailable
 from dibs.stores.seam import unknown_outcome
 
 AGENT_ADVICE = {"other work", "stop working", "ask a person", "your client"}
@@ -43,8 +31,9 @@ def test_a_subtype_is_told_by_a_fact_that_its_code_declares(kind: type[DibsError
 
 
 def test_every_class_of_error_is_that_of_its_code_or_a_subtype() -> None:
-    classes = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, DibsError)]
-    assert set(classes) - {DibsError, Stale} == {*ERRORS.values(), *SUBTYPES}
+    named = [*vars(errors).values(), *vars(error_subtypes).values()]
+    classes = {one for one in named if isinstance(one, type) and issubclass(one, DibsError)}
+    assert classes - {DibsError, Stale} == {*ERRORS.values(), *SUBTYPES}
 
 
 def test_a_fact_of_another_code_makes_no_subtype() -> None:

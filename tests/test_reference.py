@@ -32,8 +32,11 @@ def test_every_key_of_the_config_is_in_the_template_with_its_default() -> None:
 @pytest.mark.parametrize("setting", reference.settings(), ids=lambda one: f"{one.table}.{one.key}")
 def test_a_value_of_the_template_is_the_default_or_a_valid_example(setting: reference.Setting, tmp_path: Path) -> None:
     table = setting.table.replace("NAME", "custom")
-    head = f"[[{table}]]\n" if table == "claims.patterns" else f"[{table}]\n" if table else ""
-    match = "match = 'x'\n" if table == "claims.patterns" and setting.key != "match" else ""
+    head = f"[[{table}]]\n" if table in reference.LISTS else f"[{table}]\n" if table else ""
+    needed = {"match": "['x']", "pool": "'build'"} if table == "pools.use" else {"match": "'x'"}
+    match = "".join(f"{key} = {said}\n" for key, said in needed.items() if key != setting.key)
+    match = match if table in reference.LISTS else ""
+    head = f"[pools]\nbuild = {{size = 1}}\n{head}" if table == "pools.use" else head
     value = setting.value.replace("https://…", "https://example.org")
     (tmp_path / "config.toml").write_text(f"{head}{match}{setting.key} = {value}\n")
     config.parse(str(tmp_path / "config.toml"))

@@ -3,7 +3,8 @@
     python -m tools.corpus [FOLDER] [--json] [--refusals] [--reader]
 
 Nothing of it is run. FOLDER has files of JSON lines (`.jsonl`, `.jsonl.gz`): a command a line (`cmd`), or a call
-(`kind`: cmd, read, edit; `text`: command or path; `cwd`). Without FOLDER it takes the project's own list of ordinary
+(`kind`: cmd, read, edit; `text`: command or path; `cwd`; with `session` and `t`, `dibs lookback` reads it, too), or
+the sessions of clients, in any format that it knows. Without FOLDER it takes the project's own list of ordinary
 commands (tests/corpora). Each command is read, and shown to the guards twice: to an agent alone in a repository, and
 next to another agent that holds two files of it. The repository is made for it, with the files that the recorded calls
 name; the folders that they name are that repository's. A command that cannot be read counts only if bash could.
@@ -25,13 +26,16 @@ from typing import TYPE_CHECKING, Any
 
 import dibs
 from dibs import shell
-from dibs.errors import DibsError
 from dibs.guards import lifecycle, payload, tool_call
 from dibs.interfaces.agents import STOP
+from dibs.lookback import causes, findings, session_files
+from dibs.lookback.formats import recorded
 from dibs.workspace import location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from dibs.errors import DibsError
 
 TOP = Path(__file__).resolve().parent.parent
 OWN = ("ordinary.txt", "ordinary_git.txt")  # in tests/corpora
@@ -45,6 +49,7 @@ MAX_FILES = 3_000  # of the calls, made in the repository; a large tree of sourc
 COMMANDS_A_TURN = 100  # then the agent stops, and what it did not change is no longer claimed for it
 IGNORED = "build/\ndist/\nout/\ntarget/\nnode_modules/\n__pycache__/\n.venv/\n*.log\n"
 PROGRESS_S = 1.0
+SHARES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 HOOK = str(Path(dibs.__file__).parent / "guards" / "start" / "entry.py")
 
 
@@ -56,27 +61,27 @@ class Corpus:
         self.folders: set[str] = set()
         self.files: dict[str, None] = {}
         if folder:
-            for path in sorted(Path(folder).iterdir()):
-                if path.name.endswith((".jsonl", ".jsonl.gz")):
-                    self._read(path)
+            unread = session_files.Unread()
+            for file in session_files.find([folder], unread, lambda _count: None):
+                self._read(file, unread)
         else:
             for name in OWN:
                 self.commands += _plain_lines(TOP / "tests" / "corpora" / name)
             self.files = dict.fromkeys(OWN_FILES)
         self.commands = list(dict.fromkeys(self.commands))
 
-    def _read(self, path: Path) -> None:
+    def _read(self, file: session_files.SessionFile, unread: session_files.Unread) -> None:
         named: list[tuple[str, str]] = []
-        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-            for line in lines:
-                one = json.loads(line)
-                kind, text, cwd = one.get("kind", "cmd"), one.get("cmd") or one.get("text"), one.get("cwd", "")
-                if kind == "cmd" and text:
-                    self.commands.append(text)
-                elif text and cwd:
-                    named.append((cwd, text))
-                if cwd:
-                    self.folders.add(cwd)
+        if file.format is recorded:
+            found = recorded_lines(Path(file.path))
+        else:
+            found = ((one.command, [*one.reads, *[change.path for change in one.changes]], one.cwd)
+                     for one in session_files.moments_of(file, unread))  # fmt: skip
+        for command, paths, cwd in found:
+            self.commands += [command] if command else []
+            named += [(cwd, path) for path in paths if cwd]
+            if cwd:
+                self.folders.add(cwd)
         for cwd, name in named:
             inner = os.path.relpath(Path(cwd, name), cwd)
             if not inner.startswith("..") and len(self.files) < MAX_FILES:
@@ -88,6 +93,16 @@ class Corpus:
             if folder in command:
                 command = command.replace(folder, top)
         return command
+
+
+def recorded_lines(path: Path) -> Iterator[tuple[str, list[str], str]]:
+    """The command, the paths and the folder of each plain line, with or without a session."""
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
+        for line in lines:
+            one = json.loads(line)
+            kind, text = one.get("kind", "cmd"), one.get("cmd") or one.get("text") or ""
+            is_command = kind in {"cmd", "command"}
+            yield (text if is_command else ""), ([] if is_command or not text else [text]), one.get("cwd") or ""
 
 
 def _plain_lines(path: Path) -> list[str]:
@@ -177,6 +192,7 @@ class Play:
         os.environ.update(HOME=str(home), CLAUDE_PROJECT_DIR=self.top)
         os.environ.pop("TMPDIR", None)
         self.place = location.find(self.top, None)
+        self.hook_ms: list[float] = []  # of the hook before each command, in this process
 
     def _git(self, *words: str) -> None:
         command = ["git", "-c", "core.hooksPath=/dev/null", *words]
@@ -211,8 +227,12 @@ class Play:
             "session_id": AGENT, "cwd": self.top, "hook_event_name": "PreToolUse", "tool_name": "Bash",
             "tool_input": {"command": command}, "tool_use_id": call,
         }  # fmt: skip
+        began = time.process_time()
         try:
-            self._hook(sent, tool_call.before)
+            try:
+                self._hook(sent, tool_call.before)
+            finally:
+                self.hook_ms.append((time.process_time() - began) * 1000)
             if shell.read(command, self.top).kind != "harmless":  # else no call has begun that could end
                 self._hook({**sent, "hook_event_name": "PostToolUse", "tool_response": {}}, tool_call.after)
         except Exception as error:  # noqa: BLE001 - a refusal, or what should not be
@@ -225,35 +245,14 @@ class Play:
             door(event, self.place)
 
 
-GROUPS = (
-    ("is strict here", "strict path, or dibs' own files"), ("own record", "strict path, or dibs' own files"),
-    ("would take in", "git would take in the other agent's files"), ("would commit",
-    "git would take in the other agent's files"),
-    ("change the branch", "another branch"), ("move the branch", "another branch"),
-    ("would write over", "git would overwrite or delete them"), ("would take away",
-    "git would overwrite or delete them"),
-    ("would delete", "git would overwrite or delete them"), ("cannot be read", "a target that the words leave open"),
-    ("may write", "a program or formatter that may write them"), ("may ", "git, as far as can be read"),
-    ("deploys to", "a deploy"), ("is not free", "a file that the other agent holds"), ("holds",
-    "a file that the other agent holds"),
-)  # fmt: skip
-
-
-def group_of(error: Exception) -> str:
-    """What kind of refusal this is."""
-    if not isinstance(error, DibsError):
-        return "an error"
-    return next((group for sign, group in GROUPS if sign in error.message), error.code)
-
-
-def guarded(corpus: Corpus, *, shared: bool) -> list[tuple[str, Exception]]:
-    """What the guards refuse, alone or next to another agent."""
+def guarded(corpus: Corpus, *, shared: bool) -> tuple[list[tuple[str, Exception]], list[float]]:
+    """What the guards refuse, alone or next to another agent; and how long each hook took."""
     with tempfile.TemporaryDirectory() as folder:
         play = Play(_made(Path(folder)), list(corpus.files))
         if shared:
             play.holds("ada", HELD)
         commands = [corpus.placed(command, play.top) for command in corpus.commands]
-        return list(play.ask(commands, "next to another agent" if shared else "alone"))
+        return list(play.ask(commands, "next to another agent" if shared else "alone")), play.hook_ms
 
 
 def _made(folder: Path) -> Path:
@@ -277,7 +276,39 @@ def shown(found: dict[str, Any]) -> str:
             rows += [
                 (f"· {group}", str(number)) for group, number in sorted(found[name].items(), key=lambda one: -one[1])
             ]
-    return "\n".join(["| | |", "| --- | --- |", *[f"| {title} | {figure} |" for title, figure in rows]])
+    if "hook_ms" in found:
+        rows.append(("CPU time of a hook before a command", " · ".join([
+            f"{name} {value:.1f} ms" for name, value in found["hook_ms"].items()
+        ])))  # fmt: skip
+    return "\n".join(["| | |", "| --- | --- |", *[f"| {title} | {figure} |" for title, figure in rows + _past(found)]])
+
+
+def _past(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What `dibs lookback` says of the same folder, where it has sessions."""
+    seen = found.get("lookback")
+    if not seen or not seen["sessions"]:
+        return []
+    refused, alone, calls = seen["refused"], seen["refused_alone"], seen["calls"]
+    total = refused["commands"] + refused["edits"]
+    return [
+        ("lookback: sessions · calls · seconds", f"{seen['sessions']:,} · {calls:,} · {seen['seconds']}"),
+        ("· sessions at work next to another", f"{seen['together']['sessions']:,}"),
+        (
+            "· edits within 1, 5, 30 minutes of another's",
+            " · ".join([f"{seen['near'][name]:,}" for name in ["1", "5", "30"]]),
+        ),
+        ("· written over unread · swept by git", f"{seen['overwritten']:,} · {seen['swept']:,}"),
+        ("· commands · edits refused alone", f"{alone['commands']:,} · {alone['edits']:,}"),
+        ("· calls refused next to the others of their time", f"{total:,} ({total / calls:.2%})"),
+        *[(f"· · {cause}", f"{count:,}") for cause, count in seen["causes"].items()],
+        ("· calls that could not be judged", f"{len(seen['failed']):,}"),
+    ]
+
+
+def _spread(times: list[float]) -> dict[str, float]:
+    """The middle and the slow ones of many times."""
+    ordered = sorted(times) or [0.0]
+    return {name: ordered[min(len(ordered) - 1, int(len(ordered) * part))] for name, part in SHARES.items()}
 
 
 def main() -> int:
@@ -294,15 +325,21 @@ def main() -> int:
     found = read_all(corpus.commands, "/nowhere")
     refusals: dict[str, list[tuple[str, Exception]]] = {}
     if not given.reader:
-        refusals = {"alone": guarded(corpus, shared=False), "shared": guarded(corpus, shared=True)}
+        home = os.environ.get("HOME", "/")
+        refusals["alone"], _ = guarded(corpus, shared=False)
+        refusals["shared"], times = guarded(corpus, shared=True)
+        found["hook_ms"] = _spread(times)
+        if given.folder:
+            found["lookback"] = findings.look([("", given.folder)], home, lambda _what, _count: None)
+            found["exceptions"] += [f"lookback: {text}" for text in found["lookback"]["failed"]]
     for name, refused in refusals.items():
-        found[name] = dict(Counter([group_of(error) for _, error in refused]))
+        found[name] = dict(Counter([causes.of(error) for _, error in refused]))
         found["exceptions"] += [
-            f"{name}: {error!r}: {command[:200]!r}" for command, error in refused if group_of(error) == "an error"
+            f"{name}: {error!r}: {command[:200]!r}" for command, error in refused if causes.of(error) == "an error"
         ]
     if given.json:
         found["refused"] = {
-            name: [{"command": command, "reason": str(error), "group": group_of(error)} for command, error in refused]
+            name: [{"command": command, "reason": str(error), "group": causes.of(error)} for command, error in refused]
             for name, refused in refusals.items()
         }
         sys.stdout.write(json.dumps(found) + "\n")
@@ -310,7 +347,7 @@ def main() -> int:
         sys.stdout.write(f"{shown(found)}\n")
         for name, refused in refusals.items() if given.refusals else ():
             for command, error in refused:
-                sys.stdout.write(f"\n{name}: {group_of(error)}\n  {command[:400]!r}\n  {str(error)[:300]}\n")
+                sys.stdout.write(f"\n{name}: {causes.of(error)}\n  {command[:400]!r}\n  {str(error)[:300]}\n")
         for text in found["exceptions"]:
             sys.stdout.write(f"exception: {text}\n")
     return 1 if found["exceptions"] else 0

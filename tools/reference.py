@@ -33,7 +33,7 @@ MADE = "Made from the declarations by `make generate`."
 HEADER = re.compile(r"(?:# )?\[\[?([\w.]+)\]?\]\s*(?:#\s*(.*))?$")
 ENTRY = re.compile(r'(?:# )?([a-z_]+|"[^"]+") = (.+?)(?:\s+# ?(.*))?$')
 MORE = re.compile(r"#\s+# (.*)$")
-CLAIM = ("expires", "remaining", "live", "check", "renew", "release")
+CLAIM = ("unit", "expires", "remaining", "live", "check", "renew", "release")
 WORKSPACE = (
     "root",
     "update",
@@ -51,6 +51,9 @@ class Setting(NamedTuple):
     key: str
     value: str  # as the template has it: the default, or an example
     meaning: str
+
+
+LISTS = ("claims.patterns", "pools.use")  # tables of which the config may have several
 
 
 def settings() -> list[Setting]:
@@ -111,7 +114,7 @@ def config_page() -> str:
     for setting in settings():
         if setting.table != table:
             table = setting.table
-            title = f"`[[{table}]]`" if table == "claims.patterns" else f"`[{table}]`" if table else "The top"
+            title = f"`[[{table}]]`" if table in LISTS else f"`[{table}]`" if table else "The top"
             parts.append(f"\n## {title}\n\n| key | default | example | meaning |\n| --- | --- | --- | --- |\n")
         default = default_of(setting)
         shown = f"`{default}`" if default and not default.startswith(("see", "those")) else default

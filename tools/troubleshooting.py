@@ -61,6 +61,14 @@ DOCTOR = {
     "persistence": ("does the server keep what it is told?", "the settings that it names"),
     "fallback": ("does SQLite stand in for a server?", "`dibs up`, when the server runs again"),
     "record": ("does the log agree with the store?", "`dibs verify` has the whole list"),
+    "states": (
+        "can the states of working trees be anchored, and how much do they take?",
+        "make room on the disk; the next tool call of an agent there tries again",
+    ),
+    "env": (
+        "has another program taken a port that this working tree leases?",
+        "end that program, or `dibs env --release`, then `dibs env`",
+    ),
     "undo": ("was an undo interrupted?", "the `dibs undo` that it names finishes it"),
     "serve": ("does a server of another version run?", "`dibs serve --stop`, then start it again"),
     "launcher": ("do hooks find this dibs?", "`dibs init`"),

@@ -7,8 +7,8 @@ nothing.
 The annotations of a class declare the facts that an error of this code may have; the case decides which it has. `for_`
 stands for `for`. Facts are attributes (`refusal.blockers`), and keys of the error in JSON.
 
-What code has to tell apart within one code is a subclass (SUBTYPES). Stored and sent, it is known by one of its facts,
-its `mark`, which every error of that class has.
+What code has to tell apart within one code is a subclass (error_subtypes.py). Stored and sent, it is known by one of
+its facts, its `mark`, which every error of that class has.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ class Held(DibsError):
     more: int  # than these
     wanted: list[str]  # what was asked for, what the blockers are in the way of first
     mode: str  # and how, if not to write
+    free: dict[str, list[int]]  # of each pool: how many units are free, and how many there are
+    units: int  # of each pool: how many were asked for
     files: list[str]
     instead: str
     words: list[str]
@@ -525,61 +527,6 @@ class Unavailable(DibsError):
     why: str
 
 
-# --- subtypes: the same code, facts and text, and another way on
-
-
-class Transient(Held):
-    """Another agent's command holds it for a moment: a hook waits for that."""
-
-    mark = "transient"
-
-
-class NotTakenFromSender(Forbidden):
-    """The request is not taken from this kind of credential, whatever its rank."""
-
-    mark = "sender"
-
-
-class InvalidSyntax(Invalid):
-    """A file is not what its format asks for: none of it can be read."""
-
-    mark = "syntax"
-
-
-class Moving(Busy):
-    """The workspace is being moved to another store: in a moment it can be used again."""
-
-    mark = "moving"
-
-
-class Unreachable(Unavailable):
-    """The server does not answer, and may answer later."""
-
-    mark = "unreachable"
-
-
-class AccessDenied(Unavailable):
-    """The server does not let this user do that."""
-
-    mark = "auth"
-
-
-class Stale(Unavailable):
-    """What this process has open is not the workspace's store any more. Opening it again helps."""
-
-
-class Moved(Stale):
-    """The workspace was moved to another store."""
-
-    mark = "moved"
-
-
-class Replaced(Stale):
-    """The database was replaced while this process had it open."""
-
-    mark = "replaced"
-
-
 def counted(number: int, noun: str) -> str:
     """`1 task`, `2 tasks`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
@@ -687,11 +634,16 @@ def say_blocked(fields: dict[str, Any]) -> str:
     held = [blocker["resource"] for blocker in blockers]
     wanted = fields.get("wanted") or held[:1] or ["RESOURCE"]
     who = "; ".join(lines)
-    if held and wanted[0] not in held:  # a folder or a pattern that the file is in, or the other way round
+    if (
+        held and wanted[0] not in held and not fields.get("free")
+    ):  # a folder or a pattern that the file is in, or the other way round
         who = f"{wanted[0]} is not free: {who}"
+    for pool, (free, size) in fields.get("free", {}).items():
+        who = f"{pool} has {size} {'unit' if size == 1 else 'units'}, {free or 'none'} free: {who}"
     if any(blocker.get("subagent") for blocker in blockers):
         return f"{who}. Let it finish, or ask it: `{asking(wanted[0])}`."
     mode = f" --mode {fields['mode']}" if fields.get("mode") else ""
+    mode += f" --units {fields['units']}" if fields.get("units", 1) > 1 else ""
     is_task = any(wanted == [f"{TASK}{blocker.get('task')}"] for blocker in blockers)
     claim = _taking(wanted[0]) if is_task else f"dibs claim {' '.join(map(quoted, wanted))}{mode}"
     dead = bool(blockers) and all(blocker.get("dead") for blocker in blockers)  # nobody is there to be asked
@@ -737,13 +689,10 @@ ERRORS: dict[str, type[DibsError]] = {
 }
 
 
-SUBTYPES: tuple[type[DibsError], ...] = (
-    Transient, NotTakenFromSender, InvalidSyntax, Moving, Unreachable, AccessDenied, Moved, Replaced,
-)  # fmt: skip
-
-
 def from_parts(parts: Sequence[Any]) -> DibsError:
     """The error that `DibsError.parts` took apart; one of another version's codes is `unavailable`."""
+    from dibs.error_subtypes import SUBTYPES
+
     code, message, fields = parts
     kind = ERRORS.get(code, Unavailable)
     for subtype in SUBTYPES:

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dibs.lookback import causes
+from tests.lookback.test_figures import play
+
 TOP = Path(__file__).resolve().parents[2]
 
 
@@ -49,3 +52,14 @@ def test_recorded_commands_are_judged_and_none_is_run(tmp_path: Path) -> None:
     assert "git add -A" in shared
     assert "rm src/held_a.py" in shared
     assert not any("lib/x.py" in command for command in shared)
+
+
+def test_sessions_of_clients_are_a_corpus_and_are_looked_back_at(tmp_path: Path) -> None:
+    play(tmp_path)
+    code, found = corpus(str(tmp_path))
+    assert code == 0
+    assert found["commands"] == 1
+    assert [one["group"] for one in found["refused"]["shared"]] == [causes.TAKEN_IN]
+    assert found["refused"]["alone"] == []
+    assert found["lookback"]["refused"] == {"commands": 1, "edits": 4, "first": 5}
+    assert set(found["hook_ms"]) == {"median", "p95", "p99"}

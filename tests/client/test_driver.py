@@ -10,7 +10,8 @@ import pytest
 import dibs
 from dibs.client.driver import DECIDED, LOOK, MAX_ROUNDS, REPEAT, SLOW, Driver, StoreLink, next_step
 from dibs.client.session import Session
-from dibs.errors import Conflict, Moved, Replaced, Unavailable
+from dibs.error_subtypes import Moved, Replaced
+from dibs.errors import Conflict, Unavailable
 from dibs.machine import processes
 from dibs.operations.core.call import Continue, JobsLeft, NeedsFacts, RunCommand, Wait, process_name
 from dibs.operations.core.long_jobs import RECORDS_PER_STEP

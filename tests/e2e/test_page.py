@@ -432,6 +432,19 @@ def test_who_is_blocked_is_seen_at_once_and_its_holder_asked_in_three_steps(
         assert [one for one in workspace.log(limit=50)["events"] if one["kind"] == "claim.asked"]
 
 
+@pytest.mark.usefixtures("workspace")
+def test_a_pool_shows_its_units_and_who_waits_for_one(opened: Opened, tmp_path: Path) -> None:
+    with (tmp_path / ".dibs" / "config.toml").open("a") as file:
+        file.write("[pools]\nbuild = { size = 1 }\n")
+    with dibs.open(str(tmp_path), agent="cid", timeout=10) as cid:
+        cid.claim("pool:build", reason="tests")
+        with waiting(tmp_path, "ben", "pool:build"):
+            window = opened()
+            window.see("1 of 1", ".held")
+            window.see("pool:build:0", ".held")
+            window.see("ben", ".held .tag.wait")
+
+
 def test_two_branches_are_queued_to_land_in_three_steps_each(opened: Opened, workspace: Any, tmp_path: Path) -> None:
     assert workspace
     two_worktrees(tmp_path)

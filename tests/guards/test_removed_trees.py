@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.interfaces.repository import Agent, Repository
+from tests.interfaces.repository import DIBS, Agent, Repository
+from tests.waiting import until
 
 
 def at_work(repo: Repository, name: str = "tree") -> tuple[Agent, Path]:
@@ -145,3 +148,28 @@ def test_a_read_before_anything_else_begins_the_ledger_in_its_place(repo: Reposi
     tree = repo.worktree("tree")
     repo.agent("ada", cwd=tree).read("a.py")
     assert (repo.folder / ".git" / "worktrees" / "tree" / "dibs").is_symlink()
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="needs Linux to see that a process waits for a lock")
+def test_a_tree_whose_ledger_is_being_made_does_not_count_as_removed(repo: Repository) -> None:
+    """Its ledger is there for an instant before the tree's link to it: the look waits for the process that makes it."""
+    tree = repo.worktree("w1")
+    trees = repo.private / "trees"
+    ledger = trees / "w1-0123456789ab"
+    ledger.mkdir(parents=True)
+    with (trees / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (ledger / "top").write_text(str(tree))
+        looks = subprocess.Popen([DIBS, "alerts"], cwd=repo.folder, env=repo.env, stdout=subprocess.DEVNULL)
+        until(lambda: f" {looks.pid} " in waiting_for_locks(), "the look at the lock")
+        (repo.folder / ".git" / "worktrees" / "w1" / "dibs").symlink_to("../../dibs/trees/w1-0123456789ab")
+    assert looks.wait(60) == 0
+    assert not (ledger / "removed").exists()
+    shutil.rmtree(tree)
+    repo.person.dibs("alerts")
+    assert (ledger / "removed").exists()
+
+
+def waiting_for_locks() -> str:
+    """The lines of the kernel's table about processes that wait."""
+    return "\n".join(line for line in Path("/proc/locks").read_text().splitlines() if "->" in line)

@@ -252,9 +252,17 @@ class Agent:
         return self.may("apply_patch", command=text)
 
     def stop(self) -> None:
-        """The turn is over."""
+        """The turn is over; the person may have been told what is not committed."""
         answer = self.hook("Stop", stop_hook_active=False)
-        assert answer.silent, answer
+        assert answer.allowed, answer
+
+    def prompt(self, text: str = "go on") -> str:
+        """A person prompts it; what it is told."""
+        return self.hook("UserPromptSubmit", prompt=text).told
+
+    def says(self, text: str, event: str = "Stop", **fields: Any) -> Answer:
+        """It ends its turn with these words."""
+        return self.hook(event, stop_hook_active=False, last_assistant_message=text, **fields)
 
     def end(self) -> None:
         """The session is over."""
@@ -287,7 +295,7 @@ class Repository:
         self.folder.mkdir()
         (folder / "home").mkdir()
         self.path = f"{Path(DIBS).parent}:{os.environ['PATH']}"
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(folder / "home")}
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "DIBS_STATES": "off"}
         self.local = self.folder / ".dibs" / "local"
         self.private = self.folder / ".git" / "dibs"
         self.ledger = self.private / "live"

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 import dibs
-from dibs.git import merges, sides
+from dibs.git import merges, snapshots
 from dibs.land import radar
 from tests.land.landing_repo import LandingRepo
 
@@ -186,7 +186,7 @@ def test_a_folder_that_became_a_link_is_merged_and_a_tree_that_git_cannot_read_s
     def fails(*_: object) -> str:
         raise dibs.Unavailable("a full disk")
 
-    monkeypatch.setattr(sides, "_snapshot", fails)
+    monkeypatch.setattr(snapshots, "tree", fails)
     shutil.rmtree(repo.folder / ".git" / "dibs" / "radar")
     ws = dibs.Workspace(str(repo.folder), "ann")
     seen = radar.look(ws.session, ws.caller())

@@ -28,9 +28,10 @@ NOT_BY_ONE_AGENT = {
     "client-process", "land-back", "land-batch", "land-confirm", "land-done", "land-leave", "land-move", "land-refuse",
     "land-stop",
     "land-take", "radar-report", "registry adopt", "registry move", "registry settle", "same",
-    "stalled", "tree-removed",
+    "stalled", "tree-removed", "tree-returned",
 }  # fmt: skip
-FIELDS_HERE_ALONE = {("prune", "archive"), ("upkeep", "store"), ("upkeep-due", "store")}
+FIELDS_HERE_ALONE = {("prune", "archive"), ("upkeep", "store"), ("upkeep-due", "store"), ("diff", "at"),
+                     *[("restore", name) for name in ("tree", "at", "to", "overwrite", "merge")]}  # fmt: skip
 FIELDS_OF_PERSONS = {("token new", "hash")}
 INTERNAL_FIELDS = {  # each internal field of a public operation that far callers send
     "boot": {"also", "believed", "client_type", "files", "tree"}, "claim": {"by", "interest", "tree", "waiter", "wake"},

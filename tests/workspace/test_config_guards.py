@@ -95,6 +95,7 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
         strict = ["deploy/", "!**/migrations/**"]
         across_worktrees = "block"
         keep = "14d"
+        states = 5000000
         [files]
         state = "docs/STATE.md"
         [roles]
@@ -129,6 +130,7 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
         "strict": [*[pattern for pattern in STRICT if pattern != "**/migrations/**"], "deploy/"],
         "across_worktrees": "block",
         "keep": 14 * 86_400_000,
+        "states": 5_000_000,
         "files": {"state": "docs/STATE.md"},
         "roles": {
             "default": "worker",

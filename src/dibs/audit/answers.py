@@ -67,6 +67,16 @@ class RestoreAnswer(TypedDict):
     undo: NotRequired[str | None]  # `restore` of this takes it back
     token: NotRequired[int]
     holders: NotRequired[list[HolderView]]  # for which a person restored it; they keep it and were notified
+    tree: NotRequired[str]  # with `tree`: the top that it had
+    to: NotRequired[str]  # where it is now
+    at: NotRequired[str | None]  # when its state was anchored; None if none was
+    head: NotRequired[str]  # the commit that it was on
+    branch: NotRequired[str]  # "" if it was on none
+    checkout: NotRequired[str]  # folder, the branch, or detached
+    files: NotRequired[list[str]]  # that differ from that commit, the first thousand; with `at`: that were brought back
+    count: NotRequired[int]  # of all
+    missing: NotRequired[list[str]]  # whose content is gone
+    notes: NotRequired[list[str]]  # what the state had not
 
 
 class BuiltOnView(TypedDict):
@@ -107,9 +117,37 @@ class DiffFileView(TypedDict):
 class DiffAnswer(TypedDict):
     """Of `diff`."""
 
-    agent: str
+    agent: str  # "" for a file or a working tree
     name: str
     files: list[DiffFileView]
+    at: NotRequired[str]  # since when
+
+
+class StateView(TypedDict):
+    """What a file was, or a working tree, from one moment on."""
+
+    at: str
+    tree: str  # the top of the working tree
+    id: str  # the content, or the commit that keeps a tree's state
+    paths: list[str]  # what differs from the state before, the first ones
+    count: int  # of all
+    change: Literal["added", "deleted", "modified", "anchored"]
+    agents: list[str]  # that made it; none for a person or a program
+    names: list[str]
+    likely: bool  # it is not certain
+    why: str  # the reason that was given with the claim
+    head: NotRequired[str]  # of a tree
+    branch: NotRequired[str]
+    notes: NotRequired[list[str]]  # what is not in the state
+
+
+class TimelineAnswer(TypedDict):
+    """Of `timeline`."""
+
+    kind: Literal["file", "agent", "tree"]
+    name: str
+    states: list[StateView]  # the newest first
+    more: bool  # there are older ones
 
 
 class UndoneView(TypedDict):

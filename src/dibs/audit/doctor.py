@@ -12,9 +12,10 @@ import os
 from dibs import jsontext
 from dibs.audit import store_checks
 from dibs.audit.check import record_of
-from dibs.errors import DibsError, quoted
-from dibs.machine import clock, filesystems
+from dibs.errors import DibsError, counted, quoted
+from dibs.machine import clock, filesystems, relative_times
 from dibs.operations.core.query import Query
+from dibs.states import store
 from dibs.stores.opening import read_pin
 from dibs.workspace import serve_file
 
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
 
+MEGABYTE = 1_000_000
 PROBE_BYTES = 256 * 1024  # more than a commit, its copy in the write-ahead log and a page of each index take
 
 
-def _doctor(session: Session, _: Call) -> DoctorAnswer:
+def _doctor(session: Session, call: Call) -> DoctorAnswer:
     """Run every check; a later one runs also when an earlier one failed."""
     checks: list[CheckView] = []
 
@@ -46,6 +48,10 @@ def _doctor(session: Session, _: Call) -> DoctorAnswer:
     record = checks[-1]["check"] != "server"  # else it does not answer, or is elsewhere and looks at its record itself
     for message in _unfinished_undos(session):
         note("undo", False, message, "warning")
+    if session.place.common:
+        note("states", *_states(session), "warning")
+    if session.config.policy.env["vars"]:
+        note("env", *_env(session, call), "warning")
     if record:
         note(*_looked(session, "record", record_of), "error")
     for message in (serve_file.outdated(session.place.local), serve_file.copied(session.place.local)):
@@ -61,6 +67,19 @@ def _looked(session: Session, name: str, look: Callable[[Session], tuple[bool, s
     except DibsError as error:
         ok, message = False, error.message
     return name, ok, message
+
+
+def _env(session: Session, call: Call) -> tuple[bool, str]:
+    """Has another program taken a port that this working tree leases?"""
+    from dibs.client import tree_env
+
+    try:
+        variables, warnings = tree_env.seen(session, call)
+    except DibsError as error:
+        return False, error.message
+    if not variables:
+        return True, "this working tree leases nothing yet; `dibs env` does it"
+    return not warnings, "; ".join(warnings) or f"this working tree has its own {', '.join(variables)}"
 
 
 def _unfinished_undos(session: Session) -> list[str]:
@@ -81,6 +100,24 @@ def _unfinished_undos(session: Session) -> list[str]:
         again = f"`dibs undo {quoted(what.replace(' ', ':', 1))} --yes` finishes it"
         found.append(f"the undo of {what} was interrupted, and some of its files may be as they were: {again}")
     return found
+
+
+def _states(session: Session) -> tuple[bool, str]:
+    """What the states of working trees take, and whether the last one of each could be anchored."""
+    most = session.config.policy.guards["states"]
+    if not most:
+        return True, "no states of working trees are kept: [guards] states is 0"
+    kept = store.Store(session.place)
+    rows = [store.records(folder) for folder, _ in kept.ledgers()]
+    for folder, top in kept.ledgers():
+        why = store.failure(folder) if os.path.isdir(top) else ""
+        if why:
+            return False, f"the state of {top} could not be anchored: {why}"
+    first = min([one[0]["at"] for one in rows if one], default=0)
+    since = f", the oldest {relative_times.ago(clock.iso(first))} ago" if first else ""
+    trees = counted(len([one for one in rows if one]), "working tree")
+    size = f"{kept.bytes() / MEGABYTE:.1f} MB of at most {most / MEGABYTE:.0f} MB"
+    return True, f"{counted(sum(map(len, rows)), 'state')} of {trees}{since}, {size}"
 
 
 def _stands_in(url: str) -> str:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         subject: str
 
 
-LOST = frozenset({"expired", "gone", "unclaimed", "killed", "preempted", "epoch"})
+LOST = frozenset({"expired", "gone", "unclaimed", "killed", "limited", "preempted", "epoch"})
 RELEASED = "released"
 PASSED: Final = "passed"
 WORKING: Final = "working"

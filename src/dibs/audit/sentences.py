@@ -78,6 +78,7 @@ ENDS = {
     "gone": "{whose} process exited: its claim{on} ended{after}.",
     "killed": "{who} was killed: its claim{on} ended{after}.",
     "cancelled": "{whose} task was cancelled: its claim{on} ended{after}.",
+    "limited": "{who} cannot go on: its claim{on} ended{after}, and its task is offered to others.",
     "preempted": "{whose} task was preempted: its claim{on} ended{after}.",
     "unclaimed": "{who} did not pick up the hand-over{of} in time.",
     "removed": "The working tree was removed: {whose} claim{on} ended{after}.",

@@ -11,7 +11,7 @@ The operation decides; the driver only repeats it. What its caller has to do is 
 
 from __future__ import annotations
 
-from dibs.errors import Stale, Unavailable
+from dibs.errors import Unavailable
 from dibs.machine import processes
 from dibs.operations.core.call import Call, Continue, JobsLeft, NeedsFacts, process_name
 from dibs.stores.seam import Unsettled
@@ -37,6 +37,8 @@ def next_step(outcome: Json, error: BaseException | None) -> str:
         return SLOW if isinstance(outcome, JobsLeft) else DECIDED
     if isinstance(error, NeedsFacts):
         return LOOK
+    from dibs.error_subtypes import Stale
+
     # a stale store was moved or replaced: nothing was decided, and another one is opened
     return SLOW if isinstance(error, (Unsettled, Stale)) else DECIDED
 
@@ -59,6 +61,8 @@ class Driver:
 
     def resume(self, session: Session, link: Link, outcome: Json, error: BaseException | None) -> Json:
         """The outcome, from an attempt on. Blocks."""
+        from dibs.error_subtypes import Stale
+
         while self.after(outcome, error) is not DECIDED:
             if isinstance(error, NeedsFacts):
                 self.look(error.processes)

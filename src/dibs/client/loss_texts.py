@@ -20,7 +20,7 @@ WHY = {
     "unclaimed": "it was handed over and not picked up", "not held": "you do not hold it",
     "cancelled": "it was cancelled", "preempted": "more urgent work came first",
     "forced": "it was taken away", "removed": "its working tree was removed",
-    "handover": "it was handed over",
+    "handover": "it was handed over", "limited": "you were at a limit, and it was offered to others",
     "epoch": "the server was restarted and may have lost what it had granted",
 }  # fmt: skip
 OPEN = ("discovery", "scoped")  # states that come before one in which a task can be taken

@@ -14,7 +14,7 @@ import os
 import sys
 
 from dibs.client.identity import identify_local
-from dibs.errors import DibsError, Invalid, InvalidSyntax, Moved, Unavailable
+from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.machine import caller, clock, processes
 from dibs.operations.core.call import Call, RunCommand
 from dibs.stores import FAR
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from dibs.client.driver import Driver
-    from dibs.errors import Stale
+    from dibs.error_subtypes import Stale
     from dibs.operations.core.call import Answer, Command, Fields, Process
     from dibs.operations.core.declare import Around, Operation
     from dibs.stores.seam import Json, Store
@@ -125,8 +125,11 @@ class Session:
             else shared.config(self.place)
         )
         error = self.config.error
-        if error is not None and shared is None and missing != "refuse" and not isinstance(error, InvalidSyntax):
-            raise error  # a command says which setting means nothing; a hook goes by what was valid last
+        if error is not None and shared is None and missing != "refuse":
+            from dibs.error_subtypes import InvalidSyntax
+
+            if not isinstance(error, InvalidSyntax):
+                raise error  # a command says which setting means nothing; a hook goes by what was valid last
         self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
         self.timeout = STORE_TIMEOUT_S if timeout is None else timeout
         self.short_lived = short_lived
@@ -208,6 +211,7 @@ class Session:
             self._store = self._shared.store
             return True
         from dibs.client import store_move
+        from dibs.error_subtypes import Moved
 
         if not isinstance(error, Moved) or not store_move.follow(self, error):
             return False

@@ -17,7 +17,8 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.errors import Busy, Invalid, Moved, Unavailable, counted
+from dibs.error_subtypes import Moved
+from dibs.errors import Busy, Invalid, Unavailable, counted
 from dibs.machine import atomic_write, clock
 from dibs.machine.file_mutex import FileMutex
 from dibs.stores import opening

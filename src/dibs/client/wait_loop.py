@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dibs.operations.claims.waiters  # noqa: F401 - needed inside the transaction, where others wait for us
 from dibs.client.upkeep import rounds
-from dibs.errors import DibsError, Unauthorized, Unreachable
+from dibs.error_subtypes import Unreachable
+from dibs.errors import DibsError, Unauthorized
 from dibs.machine import clock
 from dibs.operations.claims import endings
 from dibs.operations.core.call import Wait, to_json
@@ -31,9 +32,13 @@ def run(
     call: Call,
     fields: Fields,
     on_wait: Callable[[dict[str, Any]], None] | None = None,
+    place: str = "",
 ) -> Json:
-    """Run an operation that may have to wait, until it is granted, refused, or times out."""
-    call.decided, call.waiter = None, ""
+    """Run an operation that may have to wait, until it is granted, refused, or times out.
+
+    `place`: the place in line that an attempt without this loop has got already.
+    """
+    call.decided, call.waiter = None, place
     try:
         return _wait_for(session, operation, call, fields, on_wait)
     except Unauthorized:  # its credential ended while it waited: later waiters must not wait for its lease to lapse

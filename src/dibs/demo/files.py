@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
         kind: str
         agent: str  # whose journal it is; its reader adds it
+        at: int  # on the clock since boot
         file: str
         edit: str
         edits: int  # of others, that are overwritten

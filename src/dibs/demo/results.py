@@ -79,3 +79,38 @@ class DemoResult(_With):
     scratch: str | None  # the folder, if it is kept
     hosts: int
     without: RoundResult
+
+
+class SuiteRun(TypedDict):
+    """One suite of `dibs demo --machine`; seconds from the start of its round."""
+
+    agent: str
+    asked: float  # for a slot, or to begin
+    began: float
+    ended: float
+    passed: bool
+
+
+class SuiteRound(TypedDict):
+    """All suites, without slots or with them."""
+
+    passed: int
+    failed: int
+    seconds: float  # until the last one was over
+    runs: list[SuiteRun]
+
+
+MachineResult = TypedDict(
+    "MachineResult",
+    {
+        "ok": bool,  # none failed with slots
+        "agents": int,
+        "processors": int,
+        "slots": int,
+        "alone": float,  # seconds of one suite that nothing else runs next to
+        "limit": float,  # seconds after which a suite fails
+        "without": SuiteRound,
+        "with": SuiteRound,
+        "seconds": float,
+    },
+)

@@ -68,20 +68,25 @@ class Objects:
     def __init__(self, common: str, folder: str = "") -> None:
         self.common, self._folder = common, folder
 
-    def environment(self, index: str = "") -> dict[str, str]:
-        """Git's environment."""
+    def environment(self, index: str = "", *, alone: bool = False) -> dict[str, str]:
+        """Git's environment; `alone`: the repository's objects are not seen, so what is made borrows none of them."""
         env = git.environment(index)
         if self._folder:
             env["GIT_OBJECT_DIRECTORY"] = self._folder
+        if self._folder and not alone:
             theirs = f"{self.common}/objects"
             more = env.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "")
             env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f"{theirs}:{more}" if more else theirs
         return env
 
-    def ask(self, cwd: str, *words: str, given: bytes = b"", index: str = "", env: dict[str, str] | None = None) -> str:
+    def ask(
+        self, cwd: str, *words: str, given: bytes = b"", index: str = "", env: dict[str, str] | None = None,
+        alone: bool = False,
+    ) -> str:  # fmt: skip
         """Run git with these objects and return its output; raises Unavailable if it fails."""
         words = ("git", "-C", cwd, *words)
-        done = run(words, env={**self.environment(index), **(env or {})}, given=given, timeout=MERGE_TIMEOUT_S)
+        whole = {**self.environment(index, alone=alone), **(env or {})}
+        done = run(words, env=whole, given=given, timeout=MERGE_TIMEOUT_S)
         if not done.ok:
             raise Unavailable(f"`{' '.join(words[:5])}` failed: {done.said or done.code}", program="git", path=cwd)
         return os.fsdecode(done.out)

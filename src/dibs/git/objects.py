@@ -36,14 +36,13 @@ def blob_id(content: bytes, digits: int = SHA1_DIGITS) -> str:
     return found
 
 
-def keep(objects: str, content: bytes, *, sync: bool = True) -> str:
-    """Keep a content; returns its id.
+def keep(objects: str, content: bytes, *, sync: bool = True, digits: int = 0) -> str:
+    """Keep a content; returns its id, of so many digits (0: as the folder's repository has them).
 
     Without `sync` a power loss may leave an empty object, which git would take for a damaged repository: only for a
     folder of dibs's own.
     """
-    digits = _digits(objects)
-    blob = blob_id(content, digits)
+    blob = blob_id(content, digits or digits_of(objects))
     path = f"{objects}/{blob[:2]}/{blob[2:]}"
     if os.path.exists(path):
         return blob
@@ -113,7 +112,7 @@ def _read_packed(objects: str, blob: str) -> bytes | None:
     return done.out if done.ok and blob_id(done.out, len(blob)) == blob else None
 
 
-def _digits(objects: str) -> int:
+def digits_of(objects: str) -> int:
     """How long this repository's ids are: git calls it the object format."""
     try:
         with open(f"{os.path.dirname(objects)}/config", "rb") as file:

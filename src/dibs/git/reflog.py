@@ -30,6 +30,17 @@ def commits_since(top: str, before: int) -> list[tuple[str, str]]:
     return found
 
 
+def commits_after(top: str, when: int) -> list[tuple[str, int]]:
+    """The commits made here since that time (s), in order, each with its own; of a long reflog only the end is read."""
+    found = []
+    for row in _rows(top, max(0, size(top) - MAX_REFLOG_BYTES)):
+        said, tab, what = row.partition("\t")
+        words = said.split(" ")
+        if tab and what.startswith("commit") and len(words) > FIELDS and words[-2].isdigit() and int(words[-2]) >= when:
+            found.append((words[1], int(words[-2])))
+    return found
+
+
 def moves_since(top: str, before: int) -> list[tuple[int, str, str, str]]:
     """The moves of HEAD here since the reflog had that size, in order.
 

@@ -1,8 +1,7 @@
 """The sides of coming merges: each working tree with its uncommitted work, and the branches that no tree has.
 
-A working tree's content becomes a commit that no ref names: through an index of dibs' own, into a folder of objects of
-dibs' own. The user's index, refs, reflogs and object database stay as they are. A tree whose status is as it was at the
-last look costs one `git status`. Submodules and repositories inside of a tree are not looked into.
+A working tree's content becomes a commit that no ref names (snapshots.py). A tree whose status is as it was at the
+last look costs one `git status`.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-from dibs.errors import Unavailable, counted
+from dibs.errors import Unavailable
 from dibs.git import queries as git
-from dibs.machine import clock
+from dibs.git import snapshots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +31,7 @@ STATUS_TIMEOUT_S = 60.0  # a cold look at a large working tree on a busy machine
 MAX_CONCURRENT = 4  # statuses at the same time; they wait for the disk, not for the processor
 MAX_UNTRACKED = 2_000  # a tree with more untracked files is looked at without them
 MAX_UNTRACKED_BYTES = 8 * 1024 * 1024  # a larger untracked file is no source text
-RACY_NS = 2_000_000_000  # a file that changed this short before the look may change again within its time stamp
 OWN_LOCK = "dibs land"  # how the reason begins for which dibs locks its own working trees
-WHO = {
-    "GIT_AUTHOR_NAME": "dibs", "GIT_AUTHOR_EMAIL": "dibs@localhost", "GIT_AUTHOR_DATE": "2000-01-01T00:00:00Z",
-    "GIT_COMMITTER_NAME": "dibs", "GIT_COMMITTER_EMAIL": "dibs@localhost", "GIT_COMMITTER_DATE": "2000-01-01T00:00:00Z",
-}  # fmt: skip
 
 
 class Side:
@@ -110,18 +104,20 @@ def look(sides: Sequence[Side], objects: Objects, folder: str, known: dict[str, 
         if changes is None:  # it was removed meanwhile, or git cannot read it
             side.note = "git cannot read it"
             continue
-        marks = _marks(side, changes)
+        marks, notes = snapshots.marks(side.top, changes, most=MAX_UNTRACKED, largest=MAX_UNTRACKED_BYTES)
+        side.note = notes[-1] if notes else ""
         side.dirty = len(marks)
         if not marks:
             continue
         mark: list[str | dict[str, list[int]]] = [side.head, marks]
         before = known.get(side.top)
-        settled = all(one[1] + RACY_NS < clock.wall() * 1_000_000 for one in marks.values() if one)
-        if settled and before is not None and before["mark"] == mark and _has(objects, side.top, before["commit"]):
-            side.commit = before["commit"]
+        known_as = before["commit"] if before is not None and before["mark"] == mark else ""
+        if known_as and snapshots.is_settled(marks) and _has(objects, side.top, known_as):
+            side.commit = known_as
         else:
             try:
-                side.commit = _snapshot(side, marks, objects, folder)
+                tree = snapshots.tree(side.top, side.head, marks, objects, folder)
+                side.commit = snapshots.commit(side.top, tree, side.head, objects, "uncommitted work")
             except Unavailable as error:  # this tree counts as committed; the others are still read
                 side.note = f"its uncommitted work was left out: {error.message}"
                 continue
@@ -136,73 +132,9 @@ def _status(side: Side) -> list[git.Change] | None:
         return None
 
 
-def _marks(side: Side, changes: Sequence[git.Change]) -> dict[str, list[int]]:
-    """Each changed path with what tells one content of it from another; an empty list for a missing file."""
-    untracked = [change for change in changes if change.untracked]
-    if len(untracked) > MAX_UNTRACKED:
-        side.note = f"{counted(len(untracked), 'untracked file')} left out"
-        changes = [change for change in changes if not change.untracked]
-    found: dict[str, list[int]] = {}
-    for change in changes:
-        if change.path.endswith("/"):  # a repository inside of this one
-            continue
-        try:
-            if _is_beyond_link(side.top, change.path):
-                raise FileNotFoundError
-            status = os.lstat(f"{side.top}/{change.path}")
-        except OSError:
-            found[change.path] = []
-            continue
-        if change.untracked and status.st_size > MAX_UNTRACKED_BYTES:
-            side.note = f"{change.path} is untracked and too large to be looked at"
-            continue
-        found[change.path] = [
-            status.st_size,
-            max(status.st_mtime_ns, status.st_ctime_ns),
-            status.st_ino,
-            status.st_mode,
-        ]
-    return found
-
-
-def _is_beyond_link(top: str, path: str) -> bool:
-    """Is a folder of this path a symbolic link now? Then what was below it is gone, whatever the link leads to."""
-    folder = os.path.dirname(path)
-    while folder:
-        if os.path.islink(f"{top}/{folder}"):
-            return True
-        folder = os.path.dirname(folder)
-    return False
-
-
 def _has(objects: Objects, top: str, commit: str) -> bool:
     try:
         objects.ask(top, "cat-file", "-e", commit)
     except Unavailable:
         return False
     return True
-
-
-def _snapshot(side: Side, marks: dict[str, list[int]], objects: Objects, folder: str) -> str:
-    """A commit on top of HEAD with the present content of these paths; the same content gives the same commit."""
-    os.makedirs(folder, 0o700, exist_ok=True)
-    index = clock.temporary(f"{folder}/index")
-    try:
-        objects.ask(side.top, "read-tree", side.head, index=index)
-        gone = [os.fsencode(path) for path, mark in marks.items() if not mark]
-        there = [os.fsencode(path) for path, mark in marks.items() if mark]
-        if gone:  # first: a file may be where a folder was, and the other way round
-            given = b"".join([b"0 %s\t%s\0" % (b"0" * len(side.head), path) for path in gone])
-            objects.ask(side.top, "update-index", "-z", "--index-info", given=given, index=index)
-        if there:
-            given = b"".join([path + b"\0" for path in there])
-            words = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-            objects.ask(side.top, *words, given=given, index=index)
-        tree = objects.ask(side.top, "write-tree", index=index).strip()
-    finally:
-        for name in (index, f"{index}.lock"):
-            try:
-                os.unlink(name)
-            except OSError:
-                pass
-    return objects.ask(side.top, "commit-tree", tree, "-p", side.head, "-m", "uncommitted work", env=WHO).strip()

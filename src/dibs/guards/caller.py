@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dibs.machine import caller
+from dibs.machine import caller, clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, Fields
+    from dibs.operations.core.declare import Operation
+    from dibs.stores.seam import Json
     from dibs.workspace.location import Place
 
 STORE_TIMEOUT_S = 3.0  # well under the time limit that `init` gives the hooks
@@ -33,6 +35,32 @@ def identify(session: Session, event: Event) -> Call:
     """The caller and its client process: that started this hook, so it is the nearest process that is no shell."""
     client = next((process for process, name in session.chain() if name not in SHELLS), None)
     return session.identify(event.agent, client=client)
+
+
+class Queued(BaseException):
+    """A decision has a place in line. What the call took for the moment goes back, and it begins again at its turn."""
+
+    def __init__(self, session: Session, operation: Operation, call: Call, fields: Fields, place: str) -> None:
+        super().__init__(place)
+        self.session, self.operation, self.call, self.fields, self.place = session, operation, call, fields, place
+
+
+def run_or_queue(session: Session, operation: Operation, call: Call, fields: Fields) -> Json:
+    """The answer of an operation that may have to wait; raises `Queued` if it has to."""
+    from dibs.operations.core.call import Wait
+
+    outcome = session.run(operation, call, fields)
+    if isinstance(outcome, Wait):
+        raise Queued(session, operation, call, fields, outcome.waiter)
+    return outcome
+
+
+def patience(session: Session, event: Event) -> int:
+    """How long a hook may still wait for files, in ms: where the config says so, and the client holds its call."""
+    wait = session.config.policy.guards["wait"]
+    if not wait or not event.dialect.HOLDS:
+        return 0
+    return max(0, event.until - clock.since_boot()) if event.until else wait
 
 
 def begin(tree: Tree, event: Event, *, is_open: bool, left: bool = False, diary: int = -1,

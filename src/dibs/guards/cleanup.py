@@ -40,6 +40,7 @@ def tidy(place: Place, tree: Tree, keep_ms: int) -> None:
     left = _old_files(f"{place.private}/seen", SEEN_LIFE_S, MAX_FILES_PER_BOOT)
     left = _old_files(f"{place.local}/alive", SEEN_LIFE_S, left)
     left = _old_files(f"{place.local}/{call_notes.FOLDER}", CALL_LIFE_S, left)
+    left = _old_files(f"{place.local}/verify", CALL_LIFE_S, left)  # verification.FOLDER
     left = _old_files(
         f"{place.local}/wakes", SEEN_LIFE_S, left
     )  # mail marks of agents that never came; pipes are no files

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Forbidden, Invalid
+from dibs.guards.caller import patience, run_or_queue
 from dibs.interfaces.agents import PATCH
 from dibs.ledger import contents, ledger_files, working_tree
 from dibs.ledger.state import BASE, GIT, MERGES, MISSING, NOBODY, OUTSIDE, UNKNOWN, WHOLE
@@ -135,8 +136,15 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
         parts += outside
         if parts:
             first, *more = parts
+            fields = {
+                **first,
+                "more": more,
+                "client": event.client,
+                "tool": event.tool,
+                "wait": patience(session, event),
+            }
             try:
-                session.run(EDIT, call, {**first, "more": more, "client": event.client, "tool": event.tool})
+                run_or_queue(session, EDIT, call, fields)
             except BaseException:
                 for top in named:  # the looks count, whatever the answer is
                     known[top].write()

@@ -388,11 +388,12 @@ class GitFootprint:
         """Remove or move a working tree: claims there are affected."""
         if effect.tree and effect.paths:
             top = os.path.realpath(os.path.join(self.where, effect.paths[0]))
-            does = "delete" if effect.action == "remove" else "move"
-            self.sweeps.append({
-                "what": what(effect), "paths": None, "does": does, "tree": top, "own": True,
-                "else": "Wait until they have committed there, or ask them.",
-            })  # fmt: skip
+            from dibs.guards import tree_removal
+
+            if effect.action == "remove":
+                self.sweeps.append(tree_removal.fact(self.session, what(effect), top, is_forced=effect.force))
+            else:
+                self.sweeps.append(tree_removal.claimed(what(effect), top, "move"))
             if effect.action == "remove" and effect.force and os.path.isdir(top):
                 lost = [self.text(path) for path in _paths(git.dirty(top))]
                 self.sweeps.append({

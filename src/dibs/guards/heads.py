@@ -204,8 +204,8 @@ def _branch(found: GitFootprint, effect: GitEffect) -> None:
                 fact = found.fact(effect, head="switch", to=new, other=OWN_TREE)
                 fact["tree"], fact["main"] = top, top == found.session.place.root
     elif effect.action == "delete" and not effect.has("r", "remotes"):
-        dropped = [commit for name in names for commit in commits.only_on(found.where, name)]
-        found.fact(effect, does="drop", makers=commits.makers(found.where, dropped))
+        for name in names:
+            _deleted(found, effect, name)
     elif effect.action == "create" and names:
         start = found.commit_of(names[1] if len(names) > 1 else "HEAD")
         if start and effect.force and found.commit_of(names[0]):
@@ -250,8 +250,37 @@ def _update(found: GitFootprint, effect: GitEffect, branch: str, commit: str) ->
     for top, name in commits.checked_out(found.where).items():
         if name == branch:
             _moved(found, effect, top)
-    dropped = commits.between(found.where, commit, old) if commit else commits.only_on(found.where, branch)
+    if not commit:
+        _deleted(found, effect, branch)
+        return
+    dropped = commits.between(found.where, commit, old)
     found.fact(effect, does="drop", makers=commits.makers(found.where, dropped))
+
+
+def _deleted(found: GitFootprint, effect: GitEffect, branch: str) -> None:
+    """A branch would go: whose commits only it has, and were they never landed?"""
+    dropped = commits.only_on(found.where, branch)
+    makers = commits.makers(found.where, dropped)
+    found.fact(effect, does="drop", makers=makers, unlanded=bool(makers) and not _has_landed(found, branch))
+
+
+def _has_landed(found: GitFootprint, branch: str) -> bool:
+    """Has the branch that others are landed on all that this one would bring? A squash has other commits."""
+    from dibs.client import landing_settings
+    from dibs.errors import Unavailable
+    from dibs.git import merges
+
+    place = found.session.place
+    target = f"refs/heads/{landing_settings.target_of(found.session)}"
+    folder = f"{place.shared}/radar/objects"
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        objects = merges.Objects(place.common, folder)
+        merged = merges.merge(found.where, objects, target, f"refs/heads/{branch}")
+        has = objects.ask(found.where, "rev-parse", f"{target}^{{tree}}").strip()
+    except (Unavailable, OSError):
+        return False
+    return merged.outcome == merges.CLEAN and merged.tree == has
 
 
 # --- pushes

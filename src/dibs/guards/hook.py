@@ -18,7 +18,7 @@ import sys
 from dibs import jsontext
 from dibs.errors import DibsError, Killed
 from dibs.guards import payload
-from dibs.interfaces.agents import AFTER, BEFORE, BOOT, DEFAULT_CLIENT, PROMPT, READ, SHELL, dialect
+from dibs.interfaces.agents import AFTER, BEFORE, BOOT, DEFAULT_CLIENT, DIED, PROMPT, READ, SHELL, STOP, dialect
 from dibs.ledger import contents, ledger_files
 from dibs.machine import caller
 from dibs.workspace import location
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import signal as _signal  # the same functions, with types
     from typing import NoReturn
 
-    from dibs.interfaces.agents.adapter import Dialect
+    from dibs.interfaces.agents.adapter import Dialect, HookAnswer
     from dibs.workspace.location import Place
 else:
     import _signal  # `signal` itself imports enum
@@ -171,6 +171,8 @@ def _answer(event: payload.Event) -> Answer:
         from dibs.guards import lifecycle
 
         told = lifecycle.HANDLERS[event.moment](event, place)
+    if told and event.moment in {STOP, DIED}:
+        return _ended(event, _spelled(event, place, told), is_sent_back=lifecycle.is_sent_back(told))
     return _told(event, _spelled(event, place, told)) if told else Answer(ALLOW)
 
 
@@ -369,6 +371,12 @@ def _makes_room(event: payload.Event) -> bool:
         return place is not None and full_disk.only_frees(event, place)
     except BaseException:  # noqa: BLE001 - then that cannot be known either
         return False
+
+
+def _ended(event: payload.Event, text: str, *, is_sent_back: bool) -> Answer:
+    """At the end of a turn: the agent is sent back, or the person is told. Exit 2 would say the first in any case."""
+    said: HookAnswer = {"decision": event.dialect.ENDS, "reason": text} if is_sent_back else {"systemMessage": text}
+    return Answer(ALLOW, jsontext.encode(said) + "\n")
 
 
 def _told(event: payload.Event, text: str) -> Answer:

@@ -6,7 +6,7 @@ would refuse a command that takes nothing of them in.
 
 from __future__ import annotations
 
-from dibs.errors import Transient
+from dibs.error_subtypes import Transient
 from dibs.machine import clock
 
 TYPE_CHECKING = False

@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 
 from dibs.guards.caller import identify, open_session
-from dibs.interfaces.agents import BOOT, BORN, DIED, END, NOTE, PROMPT, STOP
+from dibs.interfaces.agents import BOOT, BORN, DIED, END, FAIL, NOTE, PROMPT, STOP
 from dibs.ledger import contents, ledger_files
 from dibs.machine import caller
+from dibs.states import request as states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
+    from dibs.operations.core.call import Fields
     from dibs.workspace.location import Place
 
 
@@ -40,11 +40,13 @@ def boot(event: Event, place: Place) -> str:
         tree.survey()
         tree.write()
     tree.cut()
+    if place.common:
+        states.wanted(tree.folder, tree.top)
     ledger_files.trim_seen(place.private, event.agent)
     session = open_session(place)
     cleanup.tidy(place, tree, session.config.policy.guards["keep"])
     call = identify(session, event)
-    fields: dict[str, Any] = {"client_type": event.type or event.client, "tree": place.top}
+    fields: Fields = {"client_type": event.type or event.client, "tree": place.top}
     files = [] if event.subagent else memory_files.load(session)  # a subagent works for its parent, which was told
     if not event.subagent:
         fields.update(env_beliefs.fields(), files=memory_files.digests(files))
@@ -58,6 +60,10 @@ def boot(event: Event, place: Place) -> str:
     from dibs.guards import leftovers
 
     left = [*leftovers.told(session, call, tree), *([] if event.subagent else dropped_hooks.told(place))]
+    if session.config.policy.env["vars"] and not event.subagent:
+        from dibs.guards import tree_env
+
+        left += tree_env.at_start(session, call)
     return "\n".join([briefing.text(session, result, event.source, files), *left])
 
 
@@ -65,25 +71,20 @@ def _exclude(place: Place) -> None:
     """Hide a working tree inside the main one from that one's git: `git add -A` there would add it as a repository."""
     inside = place.top.removeprefix(place.root)
     line = "".join([f"\\{letter}" if letter in "*?[\\" else letter for letter in inside]) + "/"
-    path = f"{place.common}/info/exclude"
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "a+", encoding="utf-8", errors="surrogateescape") as file:
-            file.seek(0)
-            text = file.read()
-            if line not in text.split("\n"):
-                file.write(f"{line}\n" if not text or text.endswith("\n") else f"\n{line}\n")
-    except OSError:
-        pass  # a sandbox; git lists it as untracked then
+    from dibs.git import ignored
+
+    ignored.hide(place.common, line)
 
 
 def prompt(event: Event, place: Place) -> str:
     """A person prompts the agent: its open calls are over, a turn begins, and it gets its news."""
+    from dibs.guards import verification
     from dibs.operations.agents.turns import PROMPTED
 
     _step(event, place)
     _tell_turn(event, place, PROMPTED, event.said)
-    return sign_of_life(event, place)
+    told = [sign_of_life(event, place), verification.told_later(place.local, event.agent)]
+    return "\n".join(filter(None, told))
 
 
 def _tell_turn(event: Event, place: Place, what: str, said: str) -> None:
@@ -93,7 +94,13 @@ def _tell_turn(event: Event, place: Place, what: str, said: str) -> None:
     session = open_session(place)
     told = what != PROMPTED or session.config.policy.work["agents"]["prompts"]
     text = words_of(said, MAX_SENT_CHARS) if told else ""
-    session.run(TURN, identify(session, event), {"what": what, "text": text})
+    fields: Fields = {"what": what, "text": text}
+    if what == PROMPTED:
+        from dibs.operations.guards import stop_gate
+
+        fields["continues"] = said.lstrip().startswith(("<", stop_gate.MARK))  # a client's own note, or our own words
+        fields["open_end"] = stop_gate.leaves_open(said)
+    session.run(TURN, identify(session, event), fields)
 
 
 # What a client's notification is about, by its type: a question to a person, or that the turn is over, which an
@@ -105,10 +112,13 @@ ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"  # of Claude Code: "0" where no person
 
 def note(event: Event, place: Place) -> str:
     """The agent waits for a person, until its next hook of any kind: that one is a sign of life in any case."""
-    from dibs.operations.agents.turns import ASKS, OVER
+    from dibs.operations.agents.turns import ASKS, DENIED, OVER
 
-    if caller.environ().get(ATTENDED) == "0":
-        return ""  # nobody is there: the client answers itself
+    if caller.environ().get(ATTENDED) == "0":  # nobody is there: the client answers itself
+        if event.source in ASKING or not event.source:
+            _tell_turn(event, place, DENIED, "")
+            _be_due(place.local, event.agent)
+        return ""
     if event.source in RESTING:
         _tell_turn(event, place, OVER, "")
     elif event.source in ASKING or not event.source:
@@ -135,6 +145,8 @@ def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
     tree.survey()
     tree.add(session_end_line(stamp, event.agent) if over else turn_line(stamp, event.agent))
     tree.write()
+    if place.common:
+        states.wanted(tree.folder, tree.top)
     return tree
 
 
@@ -144,13 +156,18 @@ def sign_of_life(event: Event, place: Place) -> str:
     from dibs.ledger import working_tree
 
     session = open_session(place)
-    tree = working_tree.of(place)
-    return audit.audit(session, identify(session, event), [tree] if tree.untold() else [], tool=event.tool)
+    tree, call = working_tree.of(place), identify(session, event)
+    news = audit.audit(session, call, [tree] if tree.untold() else [], tool=event.tool)
+    if session.config.policy.env["vars"]:
+        from dibs.guards import tree_env
+
+        tree_env.used(session, call)
+    return news
 
 
 def stop(event: Event, place: Place) -> str:
-    """The agent's turn is over: unchanged files that it holds are released, and a person may commit the others."""
-    from dibs.guards import audit
+    """The agent's turn is over, or it is sent back: unchanged files are released, a person may commit the others."""
+    from dibs.guards import audit, turn_end
     from dibs.operations.guards.audits import IDLE, MINE
     from dibs.operations.guards.records import held_file
 
@@ -158,30 +175,61 @@ def stop(event: Event, place: Place) -> str:
     tree.cut()
     session = open_session(place)
     call = identify(session, event)
+    mine = session.run(MINE, call, {})  # before any call that shows that the agent goes on
     audit.tell(session, call, [tree])
+    told = turn_end.judge(session, call, event, tree, mine)
+    if is_sent_back(told):
+        return told
     now: dict[str, str] = {}
-    mine = session.run(MINE, call, {})["claims"]
-    for claim, top, texts in mine:
+    for claim, top, texts in mine["claims"]:
         for text in texts:
             content = contents.read(f"{top}/{text}")[0]
             now[held_file(claim, text)] = "" if content == contents.MISSING else content
     session.run(IDLE, call, {"now": now, "busy": event.background})
+    return told
+
+
+def failed(event: Event, place: Place) -> str:
+    """An error ended the agent's turn: it cannot go on, and what it holds stays."""
+    from dibs.guards import audit, limits
+    from dibs.operations.agents.limits import LIMITED
+
+    if not event.halted:
+        return ""
+    tree = _step(event, place)
+    session = open_session(place)
+    call = identify(session, event)
+    audit.tell(session, call, [tree])
+    what, ms = limits.of(event)
+    session.run(LIMITED, call, {"what": what, "ms": ms})
     return ""
 
 
 def end(event: Event, place: Place) -> str:
     """The agent ends: its claims are released, or pass to its parent. Its unfinished work stays its own."""
-    from dibs.guards import audit
-    from dibs.operations.guards.audits import KNOWN
+    from dibs.guards import audit, turn_end
+    from dibs.operations.guards.audits import KNOWN, MINE
 
     session = open_session(place)
     call = identify(session, event)
     # after a compaction, clients report the end of subagents that never began
     if session.run(KNOWN, call, {})["known"]:
+        if event.moment == DIED:
+            tree = _step(event, place)
+            told = turn_end.judge(session, call, event, tree, session.run(MINE, call, {}))
+            if is_sent_back(told):
+                return told
         tree = _step(event, place, over=True)
         audit.tell(session, call, [tree])
         session.run(session.operation("leave"), call, {})
     return ""
 
 
-HANDLERS = {BOOT: boot, PROMPT: prompt, STOP: stop, END: end, BORN: boot, DIED: end, NOTE: note}
+def is_sent_back(told: str) -> bool:
+    """Is what is said at the end of a turn for the agent, which continues? Else it is for the person."""
+    from dibs.guards import turn_end
+
+    return isinstance(told, turn_end.SentBack)
+
+
+HANDLERS = {BOOT: boot, PROMPT: prompt, STOP: stop, END: end, BORN: boot, DIED: end, NOTE: note, FAIL: failed}

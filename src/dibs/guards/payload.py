@@ -9,11 +9,26 @@ from __future__ import annotations
 
 import os
 
-from dibs.interfaces.agents import AFTER, BEFORE, EDIT, OTHER, PATCH, READ, SHELL, dialect
+from dibs.interfaces.agents import (
+    AFTER,
+    BEFORE,
+    DIED,
+    EDIT,
+    FAIL,
+    GUEST,
+    GUEST_FIELD,
+    OTHER,
+    PATCH,
+    READ,
+    SHELL,
+    STOP,
+    dialect,
+)
 from dibs.machine import caller, links
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from dibs.interfaces.agents.adapter import Dialect
@@ -62,14 +77,18 @@ _PLACES = ("directory", "dir_path", "workdir", "cwd", "working_directory", "work
 class Event:
     """One call of one hook, in dibs' own terms."""
 
-    __slots__ = ("background", "call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment",
-                 "name", "own", "paths", "said", "session", "source", "subagent", "tool", "type")  # fmt: skip
+    __slots__ = ("background", "call", "client", "command", "content", "cwd", "dialect", "edits", "error", "halted",
+                 "kind", "moment", "name", "own", "paths", "plan", "said", "session", "source", "subagent", "tool",
+                 "transcript", "type", "until")  # fmt: skip
 
     def __init__(self, client: str, spoken: Dialect, name: str, moment: str) -> None:
         self.client, self.dialect, self.name, self.moment = client, spoken, name, moment
         self.session = self.subagent = self.type = self.cwd = self.source = self.said = ""
-        self.tool = self.kind = self.command = self.call = ""
+        self.tool = self.kind = self.command = self.call = self.error = self.transcript = ""
+        self.plan = False  # the agent only plans
+        self.halted = False  # the turn did not end by itself
         self.background = False  # the client itself leaves the command running, or at a stop a task of the turn
+        self.until = 0  # once it has waited in line: until when it may, on the clock since boot
         self.own = ""  # the client's own settings, if it sent this through another client's hooks
         self.paths: list[str] = []
         self.content: str | None = None  # an edit's whole content, if it brings one
@@ -105,13 +124,9 @@ def read(client: str, name: str, sent: Any) -> Event | None:
     own = ""
     if isinstance(sent, dict) and "conversation_id" in sent:
         client, own = _sender(client, sent)
-    try:
-        spoken = dialect(client)
-    except ImportError:
-        from dibs.workspace.known_clients import NAMES
-
-        which = f"no client {client[:40]!r} is known here" if client else "the hook names no client"
-        raise Unreadable(f"{which}; there are {', '.join(NAMES)}") from None
+    elif isinstance(sent, dict) and GUEST_FIELD in sent and "hook_event_name" not in sent:
+        client, name = GUEST, _text(sent, GUEST_FIELD)
+    spoken = _dialect(client)
     if not isinstance(sent, dict):
         raise Unreadable("the payload is not an object")
     name = _text(sent, "hook_event_name") or name
@@ -144,10 +159,39 @@ def read(client: str, name: str, sent: Any) -> Event | None:
     if moment in {BEFORE, AFTER}:
         _read_tool(event, sent)
     else:
-        event.said = _text(sent, "prompt") or _text(sent, "message")
+        _read_turn(event, sent)
         event.tool = _text(sent, "tool_name") or _text(sent, "toolName")
     event.background = event.background or _leaves_tasks(sent.get("background_tasks"))
     return event
+
+
+def _dialect(client: str) -> Dialect:
+    try:
+        return dialect(client)
+    except ImportError:
+        from dibs.workspace.known_clients import NAMES
+
+        which = f"no client {client[:40]!r} is known here" if client else "the hook names no client"
+        raise Unreadable(f"{which}; there are {', '.join(NAMES)}") from None
+
+
+def _read_turn(event: Event, sent: dict[str, Any]) -> None:
+    """What a person, or at the end of a turn the agent, said; and how it ended."""
+    event.transcript = _text(sent, "transcript_path") or _text(sent, "transcriptPath")
+    if event.moment in {STOP, DIED, FAIL}:
+        event.said = _text(sent, "last_assistant_message") or _text(sent, "prompt_response")
+        event.plan = sent.get("permission_mode") == "plan"
+        ended = sent.get("stopReason") or sent.get("stop_reason") or sent.get("status") or ""
+        event.halted = ended not in {"", "end_turn", "completed"}
+    else:
+        event.said = _text(sent, "prompt") or _text(sent, "message")
+    if event.moment == FAIL:
+        error = sent.get("error")
+        if isinstance(error, dict):  # Copilot's
+            event.error, event.said = _text(error, "name"), _text(error, "message")
+        else:
+            event.error = _text(sent, "error")
+        event.halted = sent.get("recoverable") is not True
 
 
 def _leaves_tasks(tasks: object) -> bool:
@@ -229,7 +273,9 @@ def _inferred(event: Event, given: Any) -> str:
 
 def _read_change(event: Event, given: dict[str, Any]) -> None:
     """Does an edit bring the whole content, or does it change what is there?"""
-    several = given.get("edits")
+    several = given.get("edits", given.get("replacements"))
+    if several is not None and len(set(event.paths)) > 1:
+        return  # each of them is for one of these files
     for one in several if isinstance(several, list) else [given]:
         if not isinstance(one, dict):
             continue
@@ -266,7 +312,7 @@ def _paths_in(given: dict[str, Any]) -> list[Any]:
 def _named(event: Event, given: dict[str, Any]) -> list[Any]:
     """The files that a tool's input names, in any of its fields."""
     found = _paths_in(given)
-    if event.tool in event.dialect.TOOLS:
+    if found and event.tool in event.dialect.TOOLS:
         return found
     for pair in _MOVES if any(sign in event.tool.lower() for sign in _MOVING) else ():
         if all(isinstance(given.get(field), str) for field in pair):
@@ -307,8 +353,10 @@ def _runs(tool: str, given: Any) -> bool:
     return plain.rpartition("__")[2].startswith("run") or any(sign in plain for sign in _SHELL_NAMES)
 
 
-def _read_command(event: Event, given: dict[str, Any], answered: Any) -> None:
+def _read_command(event: Event, given: Mapping[str, Any], answered: Any) -> None:
     """The words of a shell command, or the text of a patch."""
+    if isinstance(given.get("task"), dict):  # of VS Code
+        given = _of_task(given["task"])
     command = next((given[field] for field in (_PATCHES if event.kind == PATCH else _COMMANDS) if field in given), None)
     if isinstance(command, list) and all(isinstance(word, str) for word in command):  # a list of words, not shell
         command = _joined(command)
@@ -321,6 +369,14 @@ def _read_command(event: Event, given: dict[str, Any], answered: Any) -> None:
     where = next((given[field] for field in _PLACES if given.get(field)), "")
     if event.kind == SHELL and isinstance(where, str) and where:
         event.cwd = where if where.startswith("/") else f"{event.where}/{where}"
+
+
+def _of_task(task: Mapping[str, object]) -> Mapping[str, object]:
+    """A task of VS Code as the input of a shell: its command with its arguments, which are words of a shell, too."""
+    more = task.get("args")
+    words = [task.get("command"), *(more if isinstance(more, list) else ())]
+    texts = [word for word in words if isinstance(word, str)]
+    return {"command": " ".join(texts) if texts == words else None, "isBackground": task.get("isBackground")}
 
 
 def _joined(words: list[str]) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 
 from dibs import shell
-from dibs.errors import DibsError, Transient
+from dibs.errors import DibsError, Held
 from dibs.git import reflog
 from dibs.guards import audit
-from dibs.guards.caller import begin, identify, open_session
+from dibs.guards.caller import Queued, begin, identify, open_session
 from dibs.ledger import contents, ledger_files, working_tree
 from dibs.ledger.state import BACK, MERGES, MISSING, WHOLE, tree_line
 from dibs.machine import caller, links
@@ -204,12 +204,14 @@ def _decide(
     try:
         try:
             return _decided(session, call, event, reading, effects, deploys, known)
-        except Transient:
-            if first:
+        except Held as error:
+            from dibs.error_subtypes import Transient
+
+            if first or not isinstance(error, Transient):
                 raise
         first = index_turn.take(session, call, effects)
         return _decided(session, call, event, reading, effects, deploys, known)
-    except DibsError:
+    except (DibsError, Queued):
         if first:
             _give_back(session, call, first)
         raise
@@ -247,13 +249,8 @@ def _decided(
     elif any(doubt.get("exact") for doubt in unresolved):
         for tree in known.values():
             owned += _work_in(session, call, tree)
-    switches = any(effect.kind in {"config", "init"} for effect in effects)
-    if ".git" in event.command or switches or any(write.goes for write in writes):
-        from dibs.guards import git_folder
-
-        gone = git_folder.look(session, reading, effects)
-        sweeps = [*gone, *sweeps]
-        owned = owned or (_owned(session, call, known) if gone else [])
+    gone, writes = _gone(session, call, event, reading, effects, writes, known, owned)
+    sweeps = [*gone, *sweeps]
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
@@ -267,7 +264,7 @@ def _decided(
     if writes:
         try:
             allow(session, call, event, writes, known)
-        except DibsError:
+        except (DibsError, Queued):
             if taken:
                 _give_back(session, call, taken)
             raise
@@ -278,6 +275,29 @@ def _decided(
     if undone:
         _name_undone(session, event, undone, known, writes, sure=_only_brings_back(reading, effects))
     return taken, bool(undone)
+
+
+def _gone(
+    session: Session, call: Call, event: Event, reading: Reading, effects: list[Effect], writes: list[Write],
+    known: dict[str, Tree], owned: list[list[Any]],
+) -> tuple[list[TreeEffect], list[Write]]:  # fmt: skip
+    """What it would do to git's own directory and to whole working trees, and its other writes; adds to `owned`."""
+    goes = any(write.goes for write in writes)
+    found: list[TreeEffect] = []
+    if ".git" in event.command or goes or any(effect.kind in {"config", "init"} for effect in effects):
+        from dibs.guards import git_folder
+
+        found = git_folder.look(session, reading, effects)
+        if found and not owned:
+            owned += _owned(session, call, known)
+    if goes:
+        from dibs.guards import tree_removal
+
+        removed, writes = tree_removal.look(session, event, reading, writes)
+        for fact in removed:
+            owned += _owned(session, call, {fact["tree"]: working_tree.at(fact["tree"], session.place)})
+            found.append(tree_removal.with_unfinished(session, fact))
+    return found, writes
 
 
 def _name_undone(

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 
 from dibs.errors import DibsError
-from dibs.guards.caller import begin, identify, open_session
+from dibs.guards.caller import Queued, begin, identify, open_session
 from dibs.interfaces.agents import EDIT, OTHER, PATCH, SHELL
 from dibs.ledger import ledger_files
+from dibs.states import request as states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,9 +32,20 @@ OWN_TOOLS = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs_")
 
 
 def before(event: Event, place: Place) -> str:
-    """May the tool do that? Raises the refusal."""
+    """May the tool do that? Raises the refusal. A call that waits in line begins again once its turn has come."""
     if event.kind == OTHER:
         return _before_other(event, place)
+    while True:
+        try:
+            return _decide(event, place)
+        except Queued as queued:
+            from dibs.guards import waiting
+
+            waiting.wait(event, place, queued)
+
+
+def _decide(event: Event, place: Place) -> str:
+    """May the files be written, or the command run?"""
     if event.kind == SHELL:
         from dibs.guards import shell_call
 
@@ -105,7 +117,17 @@ def _before_other(event: Event, place: Place) -> str:
 
 
 def after(event: Event, place: Place) -> str:
-    """Record what the agent changed in its files, and look at all others; then the news."""
+    """Record what the agent changed in its files, and look at all others; then the news, and the states."""
+    written: list[Tree] = []
+    try:
+        return _after(event, place, written)
+    finally:
+        for tree in written:
+            states.wanted(tree.folder, tree.top)
+
+
+def _after(event: Event, place: Place, written: list[Tree]) -> str:
+    """The same; `written`: the working trees that the call may have written to."""
     if event.kind == OTHER and event.tool.startswith(OWN_TOOLS):  # its result has brought the news
         from dibs.workspace import call_notes
 
@@ -132,6 +154,8 @@ def after(event: Event, place: Place) -> str:
             _finish_inside(event, place, tree)
         if call is None or call.closed:
             continue
+        if place.common:
+            written.append(tree)
         over = ledger_files.now()
         tree.ending = event.key
         claims += call.claims

@@ -16,7 +16,8 @@ from time import monotonic
 
 from dibs import jsontext
 from dibs.client.landing_settings import target_of
-from dibs.errors import DibsError, Invalid, NotTakenFromSender
+from dibs.error_subtypes import NotTakenFromSender
+from dibs.errors import DibsError, Invalid
 from dibs.git import commits, merges, sides
 from dibs.git import queries as git
 from dibs.machine import atomic_write, clock, processes

@@ -10,7 +10,8 @@ from __future__ import annotations
 from time import monotonic
 
 from dibs.client.landing_settings import target_of
-from dibs.errors import DibsError, Failed, Held, NotTakenFromSender
+from dibs.error_subtypes import NotTakenFromSender
+from dibs.errors import DibsError, Failed, Held
 from dibs.git import queries as git
 from dibs.land.lander import Lander, OutOfTime
 from dibs.machine import clock

@@ -89,6 +89,20 @@ def settle(folder: str, top: str) -> None:
         os.close(fd)
 
 
+def await_settled(shared: str) -> None:
+    """Wait until each ledger that can be seen now has the link of its tree, if the tree is there."""
+    try:
+        fd = os.open(f"{shared}/{TREES}/lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        import fcntl
+
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    finally:
+        os.close(fd)
+
+
 def of_linked(shared: str) -> list[tuple[str, str]]:
     """The ledgers of linked working trees, also of removed ones: the folder, and the top of its tree."""
     found = []

@@ -17,14 +17,14 @@ SCRIPT = '"$@" </dev/null >/dev/null 2>&1 &'  # the shell ends at once
 CALLER_VARIABLES = frozenset(("DIBS_AGENT", "DIBS_RUN"))  # the process acts for no agent
 
 
-def command(*words: str) -> list[str]:
-    """The command line of `dibs WORD…`, by this interpreter and from this source."""
-    return [sys.executable, "-c", CODE, __file__[: -len("/dibs/machine/background.py")], *words]
+def command(*words: str, code: str = CODE) -> list[str]:
+    """The command line of `dibs WORD…`, by this interpreter and from this source; `code`: another program of dibs."""
+    return [sys.executable, "-c", code, __file__[: -len("/dibs/machine/background.py")], *words]
 
 
-def start(*words: str, variables: Mapping[str, str] | None = None) -> None:
+def start(*words: str, variables: Mapping[str, str] | None = None, code: str = CODE) -> None:
     """Start `dibs WORD…` in a session of its own. Raises OSError if it cannot be started."""
-    line = ["sh", "-c", SCRIPT, "sh", *command(*words)]
+    line = ["sh", "-c", SCRIPT, "sh", *command(*words, code=code)]
     environment = {name: value for name, value in os.environ.items() if name not in CALLER_VARIABLES}
     environment.update(variables or {})
     try:

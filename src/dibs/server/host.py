@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 
 from dibs.client.session import Door, Session
-from dibs.errors import DibsError, Invalid, Stale
+from dibs.error_subtypes import Stale
+from dibs.errors import DibsError, Invalid
 from dibs.machine import clock
 from dibs.server.group_commit import GroupCommit
 from dibs.server.group_store import GroupStore

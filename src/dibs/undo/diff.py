@@ -7,9 +7,9 @@ nothing. An agent without such work has an empty answer, which says where else i
 from __future__ import annotations
 
 from dibs.client.unfinished import tops_of
-from dibs.errors import Forbidden, NotFound
+from dibs.errors import Forbidden, Invalid, NotFound
 from dibs.operations.agents.lookups import NAMES
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import NEAR, Field, Operation
 from dibs.operations.core.query import HERE
 from dibs.operations.guards.undo import GONE
 from dibs.undo import differences
@@ -28,36 +28,30 @@ CONTEXT = 3  # lines, as git has it
 
 
 def _diff(session: Session, call: Call, request: DiffRequest) -> DiffAnswer:
-    """What the agent changed and no commit has."""
+    """What the agent changed and no commit has; with `at`, what became of anything since then."""
+    if request["at"]:
+        from dibs.undo import time_machine
+
+        return time_machine.difference(session, call, request)
+    if not request["agent"]:
+        raise Invalid("diff: an agent, or `--at TIME` for what changed since then", field="agent")
     scope, _ = undo_scope.find(session, call, f"{undo_scope.AGENT}:{request['agent']}", 0)
     agent = scope.agents[0]
     names = session.run(NAMES, call, {"agents": [agent]})["names"]
     files: list[DiffFileView] = []
     for top in tops_of(session):
         planner = undo_plan.Planner(session, scope, request["paths"], merge=True, top=top)
-        files += [_shown(planner, one, stat=request["stat"]) for one in planner.unfinished()]
+        files += [shown(planner, one, stat=request["stat"]) for one in planner.unfinished()]
     return {"agent": agent, "name": names.get(agent) or agent, "files": files}
 
 
-def _shown(planner: Planner, one: FilePlan, *, stat: bool) -> DiffFileView:
+def shown(planner: Planner, one: FilePlan, *, stat: bool) -> DiffFileView:
     """One file. Without the agent's work it would be `to`; it is `now`."""
     path, before, after = one.path, one.to, one.now
     names = ("/dev/null" if before == GONE else f"a/{path}", "/dev/null" if after == GONE else f"b/{path}")
     made = [] if one.problem else differences.lines(before, after, planner.content, names, context=CONTEXT)
-    hunks = made[2:] if made and made[0].startswith("--- ") else made
-    view: DiffFileView = {
-        "path": path,
-        "tree": planner.tree.top,
-        "change": "added" if before == GONE else "deleted" if after == GONE else "modified",
-        "added": len([line for line in hunks if line.startswith("+")]),
-        "removed": len([line for line in hunks if line.startswith("-")]),
-        "likely": one.is_likely,
-        "shared": bool(one.blockers),
-        "problem": one.problem or None,
-    }
-    if not stat:
-        view["diff"] = differences.shortened(made)
-    return view
+    view = differences.view(path, planner.tree.top, (before, after), made, stat=stat)
+    return {**view, "likely": one.is_likely, "shared": bool(one.blockers), "problem": one.problem or None}
 
 
 DIFF = Operation(
@@ -65,8 +59,23 @@ DIFF = Operation(
     _diff,
     "Show the work of an agent that no commit has, as a diff.",
     fields=(
-        Field("agent", "agent", "the agent's id or name", positional=True, required=True, metavar="AGENT"),
+        Field(
+            "agent",
+            "text",
+            "the agent's id or name; with --at also a file or a working tree (none: the one in use)",
+            positional=True,
+            default="",
+            metavar="AGENT",
+        ),
         Field("paths", "resources", "only these files, folders or globs", positional=True, default=(), metavar="PATH"),
+        Field(
+            "at",
+            "text",
+            "what changed since then: 14:32, an ISO time, or how long ago (20m)",
+            default="",
+            sent_by=NEAR,
+            metavar="TIME",
+        ),
         Field("stat", "flag", "only the files, and how many lines of each", default=False),
     ),
     errors=(NotFound, Forbidden),

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dibs.audit.answers import DiffFileView
     from dibs.operations.guards.undo import Version
 
 MAX_DIFF_LINES = 400  # of one file
@@ -55,3 +56,22 @@ def _line_ends(text: str) -> str:
     found = {"CRLF": both, "LF": text.count("\n") - both, "CR": text.count("\r") - both}
     said = [f"{count} {name}" for name, count in found.items() if count]
     return " and ".join(said) or "none"
+
+
+def view(path: str, tree: str, sides: tuple[Version, Version], made: list[str], *, stat: bool) -> DiffFileView:
+    """One file's difference as an answer has it."""
+    before, after = sides
+    hunks = made[2:] if made and made[0].startswith("--- ") else made
+    found: DiffFileView = {
+        "path": path,
+        "tree": tree,
+        "change": "added" if before[0] == MISSING else "deleted" if after[0] == MISSING else "modified",
+        "added": len([line for line in hunks if line.startswith("+")]),
+        "removed": len([line for line in hunks if line.startswith("-")]),
+        "likely": False,
+        "shared": False,
+        "problem": None,
+    }
+    if not stat:
+        found["diff"] = shortened(made)
+    return found

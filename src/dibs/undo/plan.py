@@ -95,7 +95,7 @@ class Planner:
         self._look()
         chains = self._chains()
         files: dict[str, FilePlan] = {}
-        wants_commits = bool(self.place.common and git.head(self.tree.top))
+        wants_commits = bool(self.scope.reverts and self.place.common and git.head(self.tree.top))
         reverted = self._reverted() if wants_commits else {}
         for path in sorted({*chains, *reverted}):
             chain = chains.get(path, [])
@@ -228,9 +228,9 @@ class Planner:
                 continue
             ids.add(change.id)
             late = rules.changed_at(change) >= self.scope.since
-            meant = (
-                late and self.wanted(change.path) and rules.is_meant(change, self.scope.spans, self.scope.holds, heard)
-            )
+            meant = late and self.wanted(change.path)
+            if meant and not self.scope.is_whole:
+                meant = rules.is_meant(change, self.scope.spans, self.scope.holds, heard)
             found.setdefault(change.path, []).append((change, meant))
         for chain in found.values():
             chain.sort(key=lambda one: one[0].looked)  # a compacted ledger has modes before contents
@@ -339,18 +339,18 @@ def resources_of(session: Session, words: Sequence[str]) -> list[Sequence[str]]:
     """
     found: list[Sequence[str]] = []
     for word in words:
-        literal = _literal(session, word)
+        itself = literal(session, word)
         try:
             found.append(session.paths.resource(word, session.cwd))
         except Invalid:
-            if literal is None:
+            if itself is None:
                 raise
-        if literal is not None:
-            found.append(("tree", literal))
+        if itself is not None:
+            found.append(("tree", itself))
     return found
 
 
-def _literal(session: Session, word: str) -> str | None:
+def literal(session: Session, word: str) -> str | None:
     """The place of this word in the working tree; None if it is not in it, or is all of it."""
     full = os.path.normpath(os.path.join(session.cwd, word))
     full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))

@@ -8,6 +8,7 @@ class DiffRequest(TypedDict):
 
     agent: str
     paths: Sequence[Sequence[str]]
+    at: str
     stat: bool
 
 class RestoreRequest(TypedDict):
@@ -15,5 +16,16 @@ class RestoreRequest(TypedDict):
 
     what: str
     list: bool
+    tree: str
+    at: str
+    to: str
+    overwrite: bool
+    merge: bool
     limit: int
     after: str
+
+class TimelineRequest(TypedDict):
+    """The request of `timeline`."""
+
+    what: str
+    limit: int

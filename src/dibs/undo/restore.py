@@ -16,7 +16,7 @@ from dibs.git import objects
 from dibs.ledger import contents, file_writes, ledger_files, working_tree
 from dibs.ledger.state import owner_line
 from dibs.machine.clock import random_id
-from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.core.declare import NEAR, PAGED, Field, Operation
 from dibs.operations.guards import restores
 from dibs.operations.guards.audits import GIVE_BACK
 from dibs.workspace import location
@@ -38,7 +38,15 @@ ATTEMPTS = 3  # to restore a file that its holder writes to
 
 
 def _restore(session: Session, call: Call, request: RestoreRequest) -> RestoreAnswer:
-    """List, or bring one back."""
+    """List, or bring one back; a whole tree, or what was there at a time."""
+    if request["tree"]:
+        from dibs.undo import restore_tree
+
+        return restore_tree.restore(session, call, request)
+    if request["at"]:
+        from dibs.undo import time_machine
+
+        return time_machine.restore(session, call, request)
     if request["list"] or not request["what"]:
         removed_trees.look(session, call)
         kept: RestoreAnswer = session.run(
@@ -179,6 +187,25 @@ RESTORE = Operation(
     fields=(
         Field("what", "text", "the file, or the id from the list", positional=True, default="", metavar="FILE|ID"),
         Field("list", "flag", "only list the contents that are kept, the newest first", default=False),
+        Field(
+            "tree",
+            "text",
+            "a whole working tree, also a removed one: its folder's name, path or branch",
+            default="",
+            sent_by=NEAR,
+            metavar="NAME",
+        ),
+        Field(
+            "at",
+            "text",
+            "as it was then: 14:32, an ISO time, or how long ago (20m)",
+            default="",
+            sent_by=NEAR,
+            metavar="TIME",
+        ),
+        Field("to", "text", "with --tree: write its files into this folder", default="", sent_by=NEAR, metavar="DIR"),
+        Field("overwrite", "flag", "with --tree: also into a folder that is not empty", default=False, sent_by=NEAR),
+        Field("merge", "flag", "with --at: keep what other agents built on it", default=False, sent_by=NEAR),
         *PAGED,
     ),
     errors=(Conflict, Held, Invalid, NotFound),

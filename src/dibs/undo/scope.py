@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MS = 1_000_000  # ns
 FOREVER = 1 << 62
 CLAIM, UNDO, TASK, AGENT = "claim", "undo", "task", "agent"
+FILE = "file"  # what it was at a time (time_machine.py)
 KINDS = (CLAIM, UNDO, TASK, AGENT)  # in this order, if a word can mean several
 
 
@@ -39,6 +40,8 @@ class Scope:
         self.since = 0  # nothing from before this time
         self.trees: set[str] = set()  # working trees of its claims; "" for all
         self.undone: list[Span] = []  # undos of it that were finished before
+        self.is_whole = False  # whoever made them: all changes of the paths since then
+        self.reverts = True  # commits, too
 
     @property
     def agents(self) -> list[str]:

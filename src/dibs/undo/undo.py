@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dibs.operations.guards.person_acts import AtWorkAnswer
     from dibs.undo.apply import Journal
     from dibs.undo.plan import FilePlan, Plan, Planner
+    from dibs.undo.scope import Scope
 
 MS_NS = 1_000_000
 SHOWN = 5  # blockers that a refusal names
@@ -68,12 +69,20 @@ class Undo:
         if not what.strip():
             raise Invalid("what: a claim, a task, an agent or an earlier undo", field="what")
         start = _since(since)
+        return self.taken_back(
+            lambda: undo_scope.find(self.session, self.call, what, start), paths, theirs=theirs, dry_run=dry_run
+        )
+
+    def taken_back(
+        self, find: Callable[[], tuple[Scope, list[str]]], paths: Sequence[str], *, theirs: bool, dry_run: bool = False
+    ) -> UndoAnswer:
+        """Take back what is in the scope that `find` has found, once what was interrupted is done."""
         session, call = self.session, self.call
         worker = apply.Worker(session, call)
         lock = apply.Lock(worker.folder)
         try:
             continued, waiting = ([], []) if dry_run else self._continued(worker)
-            scope, others = undo_scope.find(session, call, what, start)
+            scope, others = find()
             planner = undo_plan.Planner(session, scope, undo_plan.resources_of(session, paths), merge=theirs)
             plan = planner.made()
             at_work = self._at_work(worker, plan)
@@ -82,7 +91,7 @@ class Undo:
             shown["continued"], shown["holders"] = continued, at_work["holders"]
             asked: UndoAnswer = {**shown, "notes": [*plan.left, *_who_is_at_work(at_work)]}
             if not plan.files:
-                raise NotFound(_nothing(plan, shown), what=what)
+                raise NotFound(_nothing(plan, shown), what=scope.id)
             if dry_run:
                 return asked
             for made, why in waiting:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.errors import Invalid, InvalidSyntax
+from dibs.errors import Invalid
 from dibs.operations.core.policy import Policy, check_duration
 from dibs.workspace import paths
 from dibs.workspace.known_clients import DIGEST
@@ -19,18 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Final, Literal, NotRequired, TypedDict
 
-    from dibs.operations.core.policy import GuardSettings, Lifetimes, WorkSettings
+    from dibs.operations.core.policy import Durations, EnvSettings, GuardSettings, Lifetimes, WorkSettings
+    from dibs.operations.pools.shapes import PoolSettings
     from dibs.stores.seam import Json
 
     Table = dict[str, Any]  # of the TOML file, before it is checked
-
-    class Durations(TypedDict, total=False):
-        """Of claims, in ms."""
-
-        ttl: int
-        max_ttl: int
-        max_life: int
-        expected: int
 
     class PolicySettings(Durations):
         """The parameters of a `Policy`."""
@@ -39,6 +32,8 @@ if TYPE_CHECKING:
         patterns: list[Lifetimes]
         guards: GuardSettings
         work: WorkSettings
+        pools: PoolSettings
+        env: EnvSettings
 
     class Settings(TypedDict):
         """The file, checked and complete, as it is kept."""
@@ -52,12 +47,12 @@ if TYPE_CHECKING:
     from dibs.workspace.config_server import ServerSettings
 
 NAME = "config.toml"
-VERSION = f"9 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
+VERSION = f"10 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
 DURATIONS: Final = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
 KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs",
-         "alerts", "land", "radar", "log", "server")  # fmt: skip
+         "gates", "alerts", "land", "radar", "log", "pools", "server", "env")  # fmt: skip
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -85,7 +80,10 @@ id = "{id}"            # names this workspace on a shared store
 # on_doubt = "deny"              # "allow": what a guard cannot decide passes, and is logged
 # free = []                      # paths that need no claim, in addition to those that git ignores
 # across_worktrees = "warn"      # the same path, changed in two working trees: or "block", "ignore"
-# keep = "7d"                    # how long what was in changed files is kept for `dibs undo`
+# wait = "90s"                   # an edit of a held file waits in line that long in its hook before it is refused
+#                                # (default 0; Claude Code, Codex, Gemini; then run `dibs init` again)
+# keep = "7d"                    # how long contents of changed files and states of working trees are kept
+# states = 1073741824            # bytes of these states in git's directory; the oldest go first. 0: none are kept
 # strict = ["deploy/"]           # an explicit claim first, as for this config, the rules, the clients' settings and
 #                                # migrations, which are always strict (`"!**/migrations/**"` takes one of them out)
 
@@ -120,6 +118,7 @@ id = "{id}"            # names this workspace on a shared store
 # breaker_failures = 5           # failures in a row after which an agent gets no work for breaker_pause
 # breaker_pause = "1m"           # how long it gets none
 # keep = "30d"                   # a finished task outside any run is forgotten after this; a run's go with the run
+# unfinished = "tell"            # or "refuse": `task done` of an agent with uncommitted files of that task
 
 # [messages]
 # visibility = "1m"              # a message that wants an acknowledgement is delivered again after this
@@ -132,6 +131,13 @@ id = "{id}"            # names this workspace on a shared store
 # prompts = true                 # the first words (60 letters) of its last prompt tell people, and the agents that it
 #                                # blocks, what an agent is doing; false: no word of a prompt is stored
 # stalled = "10m"                # no hook and no CPU time for this long, in the middle of a turn: it is stalled
+# limited = "wait"               # or "offer": tasks of an agent at its usage limit go to others, after offer_after
+# offer_after = "15m"            # how long they stay; longer than the limit lasts: they stay all that time
+
+# [gates]                        # done means done: `dibs help guards`
+# stop = "remind"                # a turn that ends with unfinished work: the person is told; "commit", "land" or
+#                                # "verify: make test": the agent is sent back, twice at most; or "off"
+# verify_timeout = "10m"         # how long that command may take, in the background
 
 # [runs]
 # keep = "7d"                    # an ended run and its tasks are dropped after this
@@ -164,6 +170,28 @@ id = "{id}"            # names this workspace on a shared store
 # branches = 30                  # branches without a working tree that are looked at, the newest first
 # recent = "14d"                 # a branch whose last commit is older is not looked at
 # ignore = ["gh-pages", "release/*"]  # branches that it does not look at
+
+# [pools]                        # units that agents share: `dibs claim pool:NAME` takes one
+# build = {{ size = 2 }}           # units "0" and "1"; size = "cpus" or "cpus/2": as many as there are processors
+# port = {{ range = "3100-3199" }} # a port each; one that something listens on is not given out
+# gpu = {{ units = ["0", "1"] }}   # named ones
+# db = {{ names = "app_{{n}}", size = 4 }}  # app_0 … app_3
+# api = {{ rate = "30/min", burst = 5 }}  # so many claims in a time, and so many at once
+# heavy = {{ size = 1, wait = "10m", on_timeout = "refuse", ttl = "30m", scope = "machine", pressure = "io 40" }}  # how
+#                                # long a hook holds a command, and whether it then passes ("pass"); how long a claim
+#                                # lasts; units of each machine's own; none while its pressure (Linux: io, cpu, memory,
+#                                # in percent) is above this
+# [[pools.use]]                  # commands that need a unit
+# match = ["pytest", "npm test"] # as they are typed; `*` stands for any words
+# pool = "build"                 # of this pool
+# units = 1                      # so many
+
+# [env]                          # what each working tree gets to run next to others: `dibs env`, `dibs help machine`
+# idle = "7d"                    # a tree that nobody used for this long loses it
+# [env.vars]                     # name = text; {{repo}}, {{tree}}, {{tree_path}}, {{tree_id}}, {{PORT}}
+# PORT = "pool:port"             # a unit of a pool that this tree alone has; "pool:port*4": four, one after the other
+# DATABASE_URL = "postgres://localhost/{{pool:db}}"
+# COMPOSE_PROJECT_NAME = "{{repo}}-{{tree}}"
 
 # [log]
 # keep = "30d"                   # older events go to archives in .dibs/local/archive/, `dibs help housekeeping`
@@ -280,6 +308,8 @@ def parse(path: str) -> Settings:
     except FileNotFoundError:
         text = {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        from dibs.error_subtypes import InvalidSyntax
+
         raise InvalidSyntax(f"{path} is not valid TOML: {error}", path=path) from None
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
@@ -299,11 +329,12 @@ def parse(path: str) -> Settings:
         if not isinstance(entry, dict) or not isinstance(entry.get("match"), str) or not entry["match"]:
             raise Invalid(f"{path}: claims.patterns[{place}] needs `match`, a path, glob or name", path=path)
         patterns.append({"match": entry["match"], **_durations(entry, path)})
-    from dibs.workspace import config_guards, config_server, config_work
+    from dibs.workspace import config_env, config_guards, config_pools, config_server, config_work
 
     policy: PolicySettings = {
         **durations, "ordering": ordering, "patterns": patterns, "guards": config_guards.read(text, path),
-        "work": config_work.read(text, path),
+        "work": config_work.read(text, path), "pools": config_pools.read(text, path),
+        "env": config_env.read(text, path),
     }  # fmt: skip
     store = text.get("store", "sqlite:")
     if not isinstance(store, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.errors import Invalid
-from dibs.operations.core.policy import GUARDS, check_duration
+from dibs.operations.core.policy import GUARDS, MAX_HOOK_WAIT_MS, check_duration
 from dibs.workspace.known_clients import STRICT
 
 TYPE_CHECKING = False
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dibs.workspace.config import Table
 
 MAX_KEEP_MS = 365 * 86_400_000  # of contents
+MAX_STATES_BYTES = 1 << 50
 DOUBTS = ("deny", "allow")
 ACROSS = ("warn", "block", "ignore")
 FILES = ("state", "decisions", "lessons")
@@ -99,27 +100,39 @@ TARGET_TEXTS: Final = ("verify", "branch", "remote")
 def read(text: Table, path: str) -> GuardSettings:
     """What the guards are told, complete: what the file does not say is as GUARDS has it."""
     table = _table(text, "guards", path)
-    _known(table, ("on_doubt", "free", "strict", "across_worktrees", "keep"), "guards", path)
+    _known(table, ("on_doubt", "free", "strict", "across_worktrees", "keep", "states", "wait"), "guards", path)
     return {
         "on_doubt": _choice(table, "on_doubt", DOUBTS, path),
         "free": _paths(table.get("free", GUARDS["free"]), "guards.free", path),
         "strict": _strict(_paths(table.get("strict", []), "guards.strict", path)),
         "across_worktrees": _choice(table, "across_worktrees", ACROSS, path),
-        "keep": _keep(table, path),
+        "keep": _duration(table, "keep", MAX_KEEP_MS, path),
+        "wait": _duration(table, "wait", MAX_HOOK_WAIT_MS, path),
+        "states": _states(table, path),
         "files": _files(text, path),
         "roles": _roles(text, path),
         "deploy": _deploy(text, path),
     }
 
 
-def _keep(table: Table, path: str) -> int:
-    """How long contents are kept for `dibs undo`, in ms."""
-    if "keep" not in table:
-        return GUARDS["keep"]
+def _duration(table: Table, key: Literal["keep", "wait"], most: int, path: str) -> int:
+    """A duration, in ms; `wait` may be 0."""
+    if key not in table:
+        return GUARDS[key]
+    if key == "wait" and str(table[key]) in {"0", "0s"}:
+        return 0
     from dibs.machine import durations
 
-    name = f"{path}: guards.keep"
-    return check_duration(durations.parse(str(table["keep"]), name), name, most=MAX_KEEP_MS)
+    name = f"{path}: guards.{key}"
+    return check_duration(durations.parse(str(table[key]), name), name, most=most)
+
+
+def _states(table: Table, path: str) -> int:
+    """How many bytes the states of working trees may take; 0: none are kept."""
+    found = table.get("states", GUARDS["states"])
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= MAX_STATES_BYTES:
+        raise Invalid(f"{path}: guards.states is a number of bytes, 0 for no states, not {found!r}", path=path)
+    return found
 
 
 def _strict(wanted: list[str]) -> list[str]:

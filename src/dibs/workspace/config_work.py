@@ -38,7 +38,10 @@ def read(text: Table, path: str) -> WorkSettings:
 TEXTS = ("command", "webhook", "secret_file", "branch", "check", "remote")
 CHOICES = {"strategy": STRATEGIES, "min_severity": ("info", "warning", "error"),
            "method": ("merge", "rebase", "squash"), "green": ("each", "every", "last"),
-           "sign": ("git", "never")}  # fmt: skip
+           "sign": ("git", "never"), "unfinished": ("tell", "refuse"),
+           "limited": ("wait", "offer")}  # fmt: skip
+GATES = ("off", "remind", "commit", "land")
+VERIFY = "verify:"  # before the command of a gate
 MAX_BRANCHES = 200  # of `radar.branches`: each is merged with each other one
 MAX_TEXT = 2_000  # letters
 LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
@@ -54,7 +57,15 @@ def _text(given: Json, name: str, title: str, path: str) -> str:
     return given
 
 
-def _value(given: Json, name: str, title: str, default: Json, path: str) -> Json:
+def _gate(given: Json, path: str) -> str:
+    """A gate by its name, or with the command that it runs."""
+    text = _text(given, "stop", "gates", path)
+    if text in GATES or (text.startswith(VERIFY) and text.removeprefix(VERIFY).strip()):
+        return text
+    raise Invalid(f'{path}: gates.stop is one of {", ".join(GATES)} or "{VERIFY} COMMAND", not {text!r}', path=path)
+
+
+def _value(given: Json, name: str, title: str, default: Json, path: str) -> Json:  # noqa: PLR0911 - one a kind
     if given is None:
         return default
     allowed = (True, False) if isinstance(default, bool) else CHOICES.get(name)
@@ -73,6 +84,8 @@ def _value(given: Json, name: str, title: str, default: Json, path: str) -> Json
         return given
     if name == "every" and given in {0, "0"}:
         return 0
+    if name == "stop":
+        return _gate(given, path)
     if name in TEXTS:
         return _text(given, name, title, path)
     if name in COUNTS:

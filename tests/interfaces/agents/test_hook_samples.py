@@ -3,7 +3,8 @@
 A file is named CLIENT-VERSION_EVENT[_TOOL]. Copilot's camelCase payloads do not say their event; there the hook's
 second word says it, and here the file's name. OpenCode's are what dibs' plugin sent from there (`chat.message` and
 `session.deleted` shortened to what they hold). Cursor's were not taken here: they are made after its documentation and
-after payloads that others have published, and are named `documented` for that.
+after payloads that others have published, and are named `documented` for that; VS Code's are made after its
+documentation and its public source.
 """
 
 from __future__ import annotations
@@ -15,7 +16,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.guards import payload
-from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, NOTE, OTHER, PATCH, PROMPT, SHELL, STOP
+from dibs.interfaces.agents import (
+    AFTER,
+    BEFORE,
+    BOOT,
+    BORN,
+    DIED,
+    EDIT,
+    END,
+    NOTE,
+    OTHER,
+    PATCH,
+    PROMPT,
+    READ,
+    SHELL,
+    STOP,
+)
 from tests.interfaces.repository import Repository
 
 if TYPE_CHECKING:
@@ -134,6 +150,25 @@ OPENCODE: dict[str, tuple[str, ...]] = {
     "tool.execute.before_write": (BEFORE, EDIT, CLAIMED),
     "tool.execute.before_write_in_subagent": (BEFORE, EDIT, SUB),
 }
+VSCODE: dict[str, tuple[str, ...]] = {
+    "PostToolUse_replace_string_in_file": (AFTER, EDIT, HELLO),
+    "PostToolUse_run_in_terminal": (AFTER, SHELL, "cat hello.py"),
+    "PreCompact": (NOTHING,),
+    "PreToolUse_apply_patch": (BEFORE, PATCH, "*** Begin Patch\n*** Add File: claimed.py\n+x = 1\n*** End Patch\n"),
+    "PreToolUse_create_and_run_task": (BEFORE, SHELL, "cat hello.py"),
+    "PreToolUse_create_file": (BEFORE, EDIT, CLAIMED),
+    "PreToolUse_grep_search": (BEFORE, OTHER),
+    "PreToolUse_insert_edit_into_file": (BEFORE, EDIT, HELLO),
+    "PreToolUse_multi_replace_string_in_file": (BEFORE, EDIT, HELLO),
+    "PreToolUse_read_file": (BEFORE, READ, HELLO),
+    "PreToolUse_replace_string_in_file": (BEFORE, EDIT, HELLO),
+    "PreToolUse_run_in_terminal": (BEFORE, SHELL, "cat hello.py"),
+    "SessionStart": (BOOT,),
+    "Stop": (STOP,),
+    "SubagentStart": (BORN,),
+    "SubagentStop": (DIED,),
+    "UserPromptSubmit": (PROMPT,),
+}
 INFERRED = {"nameless_Shell": "Shell", "nameless_StrReplace": "StrReplace"}
 TABLE = {
     **{f"claude-2.1.325_{name}": read for name, read in CLAUDE.items()},
@@ -141,10 +176,11 @@ TABLE = {
     **{f"copilot-1.0.102_{name}": read for name, read in COPILOT.items()},
     **{f"gemini-0.61.0_{name}": read for name, read in GEMINI.items()},
     **{f"cursor-documented_{name}": read for name, read in CURSOR.items()},
+    **{f"vscode-documented_{name}": read for name, read in VSCODE.items()},
     **{f"opencode-1.18.33_{name}": read for name, read in OPENCODE.items()},
 }
 BEFORES = [name for name, read in TABLE.items() if read[0] == BEFORE]
-WRITES = [name for name in BEFORES if TABLE[name][1] != OTHER]
+WRITES = [name for name in BEFORES if TABLE[name][1] not in {OTHER, READ}]
 
 
 def words_of(name: str) -> list[str]:
@@ -162,7 +198,7 @@ def payload_of(name: str) -> dict[str, Any]:
 
 def test_every_sample_is_in_the_table() -> None:
     assert {f"{name}.json" for name in TABLE} == {path.name for path in SAMPLES.iterdir()}
-    assert len(TABLE) == 93
+    assert len(TABLE) == 110
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -195,7 +231,8 @@ def asked(agent: Agent, name: str, command: str = "") -> Answer:
     text = (SAMPLES / f"{name}.json").read_text().replace(THERE, str(agent.repo.folder))
     sent = json.loads(text)
     if command:
-        sent["tool_input" if "tool_input" in sent else "toolArgs"]["command"] = command
+        given = sent["tool_input" if "tool_input" in sent else "toolArgs"]
+        given.update({"task": {"command": command}} if "task" in given else {"command": command})
     return agent.entry(*words_of(name), given=json.dumps(sent).encode())
 
 

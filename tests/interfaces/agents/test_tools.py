@@ -104,7 +104,7 @@ def test_a_path_in_the_home_folder_is_the_file_that_the_client_writes(monkeypatc
 @pytest.mark.parametrize(
     "name",
     ["PermissionDenied", "UserPromptExpansion", "MessageDisplay", "CwdChanged", "DirectoryAdded", "FileChanged",
-     "WorktreeCreate", "WorktreeRemove", "StopFailure", "TeammateIdle", "Elicitation", "ElicitationResult", "Setup",
+     "WorktreeCreate", "WorktreeRemove", "TeammateIdle", "Elicitation", "ElicitationResult", "Setup",
      "InstructionsLoaded", "ConfigChange", "PreCompact", "PostCompact", "PostToolBatch", "TaskCreated", "TaskCompleted",
      "OfAVersionToCome"],
 )  # fmt: skip

@@ -42,6 +42,25 @@ def test_blocked_the_status_names_the_holder_and_its_command_frees_it(shell: She
     assert waiter.wait(timeout=60) == 0
 
 
+def test_pools_the_status_says_how_many_units_are_taken_and_who_waits(shell: Shell) -> None:
+    with (shell.folder / ".dibs" / "config.toml").open("a") as file:
+        file.write("[pools]\nbuild = { size = 2 }\nport = { range = '3100-3199' }\nidle = { size = 1 }\n")
+    shell.json("claim", "pool:build", "pool:port", "--as", "ann", exit=0)
+    assert "pool:build: 1 of 2 units taken" in shell.run("status").stdout.splitlines()
+    shell.json("claim", "pool:build", "--as", "bob", exit=0)
+    waits = [DIBS, "claim", "pool:build", "--units", "2", "--wait", "60s", "--as", "cid"]
+    waiter = subprocess.Popen(waits, cwd=shell.folder)
+    until(lambda: bool(shell.json("status")["waiting"]))
+    told = shell.run("status").stdout
+    assert "\npool:build: 2 of 2 units taken; cid for 2 waits (" in told
+    assert "\npool:port: 1 of 100 units taken\n" in told
+    assert "idle" not in told
+    assert "cid waits for" not in told, "the pool's line says it"
+    shell.json("release", "--all", "--as", "ann", exit=0)
+    shell.json("release", "--all", "--as", "bob", exit=0)
+    assert waiter.wait(timeout=60) == 0
+
+
 def test_deadlock_the_alerts_name_every_way_to_resolve_it_and_each_works_as_typed(shell: Shell) -> None:
     shell.json("claim", "a.py", "--as", "ann", exit=0)
     shell.json("claim", "b.py", "--as", "bob", exit=0)

@@ -179,6 +179,29 @@ def test_held_paths_are_a_tree_with_names_first(look: Look, ada: Any) -> None:
     ]  # fmt: skip
 
 
+@pytest.fixture
+def pools(ada: Any, tmp_path: Path) -> None:  # noqa: ARG001 - the workspace first
+    with (tmp_path / ".dibs" / "config.toml").open("a") as file:
+        file.write("[pools]\nbuild = { size = 12 }\nidle = { size = 1 }\n")
+
+
+@pytest.mark.usefixtures("pools")
+def test_a_pool_in_use_is_a_row_with_its_units_below(ben: Any, look: Look) -> None:
+    ben.claim("pool:build:10", "pool:build:2", "deploy:prod")
+    look.again()
+    assert [(row["depth"], row["name"]) for row in tree(Model(look.state))] == [
+        (0, "deploy:prod"), (0, "pool:build  2 of 12"), (1, "pool:build:2"), (1, "pool:build:10"),
+    ]  # fmt: skip
+    for number in range(12):
+        if number not in {2, 10}:
+            ben.claim(f"pool:build:{number}")
+    thread = waiting(look.folder, "cid", "pool:build")
+    seen_when(look, lambda model: model.waits)
+    assert "pool:build  12 of 12, 1 waiting" in [row["name"] for row in tree(Model(look.state))]
+    ben.release(all=True)
+    thread.join(LIMIT_S)
+
+
 def test_a_path_of_thousands_of_folders_is_drawn() -> None:
     state = FleetState()
     deep = "/".join("a" * 2_000)

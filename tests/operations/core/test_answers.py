@@ -12,7 +12,8 @@ import pytest
 
 import dibs
 from dibs.client import catalogue
-from dibs.errors import ERRORS, SUBTYPES, Held
+from dibs.error_subtypes import SUBTYPES
+from dibs.errors import ERRORS, Held
 from dibs.interfaces import schema
 from tests import declared
 from tests.operations.fleet import Fleet

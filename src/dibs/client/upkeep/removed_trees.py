@@ -36,12 +36,19 @@ def look(session: Session, call: Call) -> None:
     if not known:
         return
     living = _living(place)
+    if any(os.path.basename(folder) not in living and not _is_reported(folder) for folder, _ in known):
+        ledger_files.await_settled(place.shared)  # a tree whose ledger is being made has no link to it yet
+        living = _living(place)
     for folder, top in known:
         there = living.get(os.path.basename(folder))
-        if there is None and not os.path.exists(f"{folder}/{REPORTED}"):
+        if there is None and not _is_reported(folder):
             _report(session, call, folder, top)
         elif there is not None and there != top:  # `git worktree move`
             ledger_files.note_top(folder, there)
+
+
+def _is_reported(folder: str) -> bool:
+    return os.path.exists(f"{folder}/{REPORTED}")
 
 
 def _living(place: Place) -> dict[str, str]:

@@ -35,6 +35,13 @@ FOLDERS = (
 )  # fmt: skip
 LEFT_OUT = ("__main__.py", "interfaces/agents/make_index.py", "operations/core/answer_keys.py", "shell/rows.py")
 TYPES = "answers.py"  # in each room: types alone
+SESSION = (
+    "dibs.operations.claims", "dibs.workspace.paths", "dibs.operations.claims.resources",
+    "dibs.operations.core.policy", "dibs.operations.agents", "dibs.operations.agents.records",
+    "dibs.operations.core.entry",
+    "dibs.workspace.known_clients", "dibs.client.identity",
+    "dibs.workspace.config", "dibs.client.driver", "dibs.machine.processes",
+)  # fmt: skip
 # The first module of a row needs the others next; the code of all is read at once, but for those that have a row of
 # their own. A missing entry only costs a little time.
 BUNDLED_MODULES = {
@@ -49,25 +56,19 @@ BUNDLED_MODULES = {
         "dibs.guards.caller", "dibs.operations", "dibs.operations.core", "dibs.operations.guards", "dibs.stores",
         "dibs.stores.seam", "dibs.canonical",
         "dibs.operations.core.declare", "dibs.operations.core.call", "dibs.ledger.state",
-        "dibs.client", "dibs.ledger.working_tree", "dibs.guards.audit",
+        "dibs.client", "dibs.ledger.working_tree", "dibs.guards.audit", *SESSION, "dibs.client.session",
         "_sha256", "_sha2",
     ),
-    "dibs.client.session": (
-        "dibs.operations.claims", "dibs.workspace.paths", "dibs.operations.claims.resources",
-        "dibs.operations.core.policy", "dibs.operations.agents", "dibs.operations.agents.records",
-        "dibs.operations.core.entry",
-        "dibs.workspace.known_clients", "dibs.client.identity",
-        "dibs.workspace.config", "dibs.client.driver", "dibs.machine.processes",
-    ),
+    "dibs.client.session": SESSION,
     "dibs.guards.edit_call": (
-        "dibs.client.session", "dibs.stores", "dibs.stores.opening", "dibs.stores.sqlite",
+        "dibs.stores", "dibs.stores.opening", "dibs.stores.sqlite",
         "dibs.operations.guards.edit_guard", "dibs.operations.core.nested",
         "dibs.operations.claims.records", "dibs.operations.claims.endings", "dibs.operations.claims.grants",
         "dibs.operations.agents.marks", "dibs.operations.agents.roles", "dibs.git",
         "dibs.git.ignored",
     ),
     "dibs.guards.shell_call": (
-        "dibs.git", "dibs.git.reflog", "dibs.shell", "dibs.client.session",
+        "dibs.git", "dibs.git.reflog", "dibs.shell",
     ),
     "dibs.shell": (
         "dibs.shell.globs", "dibs.shell.unknown", "dibs.shell.streams", "dibs.shell.findings",
@@ -143,7 +144,7 @@ def _bundle(root: str) -> bytes:
     usual: set[str] = set()
     for name, together in BUNDLED_MODULES.items():
         names = [one for one in _in_order(together, needs) if one in table or one in places]  # not all Pythons have all
-        own = [one for one in names if one not in EXTENSIONS and one not in BUNDLED_MODULES]
+        own = [one for one in names if one not in EXTENSIONS and set(BUNDLED_MODULES.get(one, ())) <= set(together)]
         if not table[name][0]:  # a package's own code runs before its modules are read
             own.append(name)
         code = marshal.dumps(tuple([codes[one] for one in own]))
@@ -243,10 +244,15 @@ def _slim(tree: ast.Module, path: str) -> CodeType:
 
 
 def _untyped(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Statements of a class or module without their annotations, which Python would collect in a dict."""
+    """Statements of a class or module without its types.
+
+    Annotations would be collected in a dict, and what is below `if TYPE_CHECKING` would be read and never run.
+    """
     found: list[ast.stmt] = []
     for node in body:
-        if not isinstance(node, ast.AnnAssign):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            found += node.orelse
+        elif not isinstance(node, ast.AnnAssign):
             found.append(node)
         elif node.value is not None:
             found.append(ast.copy_location(ast.Assign([node.target], node.value), node))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Entry = tuple[bool, int, int, int, int]  # is it a package; its source's size and time of change; place and length
 
-VERSION = 15
+VERSION = 16
 MAX_TABLE_BYTES = 1 << 20  # a longer table is invalid
 HEAD_BYTES = 8  # the length of the table in front of the code
 

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from dibs.interfaces.agents.adapter import Client, Dialect, HookAnswer
 
 # The moments of an agent's life that a hook may report.
-BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED, NOTE = (
-    "boot", "before", "after", "prompt", "stop", "end", "born", "died", "note",
+BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED, NOTE, FAIL = (
+    "boot", "before", "after", "prompt", "stop", "end", "born", "died", "note", "fail",
 )  # fmt: skip
 # The effects of a tool.
 EDIT, PATCH, SHELL, READ, OTHER = "edit", "patch", "shell", "read", "other"
 DEFAULT_CLIENT = "claude"  # most clients read its dialect: an unknown client is refused in it
+# A client without settings of its own, which runs the hooks of others; and the field by which its payloads are known.
+GUEST, GUEST_FIELD = "vscode", "hookEventName"
 
 
 def dialect(name: str) -> Dialect:

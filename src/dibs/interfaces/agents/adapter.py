@@ -7,7 +7,7 @@ class costs as much as loading ten functions. `Client` is in its install.py. Not
 
 from __future__ import annotations
 
-from dibs.interfaces.agents import BEFORE, BOOT, END, NOTE, dialect
+from dibs.interfaces.agents import BEFORE, BOOT, END, FAIL, NOTE, dialect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         timeoutSec: int  # the same, for Copilot
         onFailure: str  # what a hook that fails does to its call, for Claude Code
         failClosed: bool  # the same, for Cursor
+        statusMessage: str  # what a person sees while it runs, for Claude Code and Codex
 
     class HookEntry(HookHandler, total=False):
         """The entry of one event: a handler, or a group of them with the tools that it is for."""
@@ -85,8 +86,19 @@ if TYPE_CHECKING:
             """Does git run its hooks in this client's shell?"""
 
         @property
+        def HOLDS(self) -> Mapping[str, int]:  # noqa: N802
+            """Its settings in which a hook may be given minutes, for a call that it holds → timeouts in a second.
+
+            {} for a client in which that was not seen to work.
+            """
+
+        @property
         def NAMELESS(self) -> Sequence[tuple[str, str]]:  # noqa: N802
             """A field of a tool's input → the tool, the first that fits, for payloads that name none; () if all do."""
+
+        @property
+        def ENDS(self) -> str:  # noqa: N802
+            """The decision by which its hook at the end of a turn sends the agent back; "" if it cannot."""
 
         def deny(self, event: str, reason: str) -> HookAnswer:
             """A refusal in its own dialect."""
@@ -98,6 +110,7 @@ if TYPE_CHECKING:
 # A guard answers in milliseconds. It waits up to ten seconds for another agent's git command, and five for a remote;
 # the rest is for an overloaded machine.
 HOOK_TIMEOUT_S = 20
+HOLD_TIMEOUT_S = 900  # at least, where the config lets a guard hold a call: a longer wait later changes no settings
 END_TIMEOUT_S = 1  # Codex gives a session's end one second; Claude Code gives all hooks together 1.5
 NOTE_TIMEOUT_S = 5  # that an agent waits for a person is told in passing: it holds up no question
 COMMANDS = ("dibs", ".dibs/dibs")  # the commands that models run; the second if the first is not on the PATH
@@ -128,6 +141,7 @@ class Client:
     settings_file: ClassVar[str]  # where its hooks are registered, from the repository's top
     private_file: ClassVar[str] = ""  # the same for one person, in a file that no commit has; "" if it reads none
     settings_start: ClassVar[Mapping[str, Any]] = {}  # further content of a new one
+    shows_status: ClassVar[bool] = False  # does it show a person the `statusMessage` of a hook that runs?
     names_event: ClassVar[bool] = False  # does its command name the event, because its payload does not?
     starts_at: ClassVar[str] = ""  # a variable that may have the project's folder, for a client that promises none
     pages: ClassVar[Sequence[str]]  # the instruction files that it reads; the first is created if none exists
@@ -154,11 +168,11 @@ class Client:
 
     # Its settings are a JSON file with a list of handlers for each event, unless it says otherwise with these three.
 
-    def settings_merged(self, text: str | None, path: str, *, mcp: bool = False) -> str:
-        """Its settings (None if the file is missing) with our entries."""
+    def settings_merged(self, text: str | None, path: str, *, mcp: bool = False, hold: int = 0) -> str:
+        """Its settings (None if the file is missing) with our entries; a guard may hold a call for `hold` seconds."""
         from dibs.interfaces.install import settings
 
-        return settings.merged(text, self.name, path, mcp=mcp)
+        return settings.merged(text, self.name, path, mcp=mcp, hold=hold)
 
     def settings_cleaned(self, text: str, path: str) -> str | None:
         """Its settings without our entries; None if nothing else is left."""
@@ -260,5 +274,7 @@ class Client:
         """The usual form of a handler in its settings."""
         from dibs.interfaces.install.hook_command import command
 
-        seconds = {END: END_TIMEOUT_S, NOTE: NOTE_TIMEOUT_S}.get(self.hook.EVENTS[event], HOOK_TIMEOUT_S)
+        seconds = {END: END_TIMEOUT_S, NOTE: NOTE_TIMEOUT_S, FAIL: NOTE_TIMEOUT_S}.get(
+            self.hook.EVENTS[event], HOOK_TIMEOUT_S
+        )
         return {"type": "command", "command": command(self, event), "timeout": timeout or seconds}

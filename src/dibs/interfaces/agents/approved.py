@@ -24,7 +24,7 @@ RUNS, WRITES, RIGHTS, ALL, PERSON = (
 ASKED = {  # each with the reason
     "check": WRITES, "completion": PERSON, "demo": RUNS, "deploy": RUNS, "doctor": RUNS,
     "git-hook": PERSON, "handover": RIGHTS, "hook": PERSON, "import": ALL, "init": ALL,
-    "kill": RIGHTS, "land": RUNS, "lead": RUNS,
+    "kill": RIGHTS, "land": RUNS, "lead": RUNS, "lookback": WRITES,
     "map": WRITES, "mcp": PERSON, "prune": ALL, "revive": RIGHTS, "run end": RUNS, "run gates": RUNS,
     "run purge": ALL, "run report": WRITES, "run start": RUNS, "seal": ALL, "serve": RUNS, "store move": ALL,
     "sweep": RUNS, "task done": RUNS, "token list": RIGHTS, "token new": RIGHTS, "token revoke": RIGHTS,

@@ -11,6 +11,7 @@ PEOPLE, AGENTS, FLEET, PLUMBING = "people", "agents", "fleet", "plumbing"
 EVERYDAY = (
     ("dibs init", "make this repository a workspace, with hooks for its agents and for git"),
     ("dibs demo", "see what it prevents, in a minute"),
+    ("dibs lookback", "what happened between your agents' past sessions, and what dibs would have done"),
     ("dibs doctor", "is everything all right? Each finding with the command that fixes it"),
     ("dibs status", "who holds what, and who waits (--watch keeps it on the screen)"),
     ("dibs top", "the fleet, live in this terminal"),
@@ -20,6 +21,7 @@ EVERYDAY = (
     ("dibs log", "what happened, when, and by which agent (-f follows)"),
     ("dibs undo AGENT", "undo what an agent, a task or a claim changed"),
     ("dibs restore FILE", "bring back a file that was overwritten; without a file, list what is kept"),
+    ("dibs timeline FILE|AGENT|TREE", "its states, with who and why; `restore … --at 14:32` brings one back"),
     ("dibs kill AGENT", "stop an agent and free what it holds (`dibs revive` lets it act again)"),
     ("dibs radar", "which worktrees and branches would conflict"),
     ("dibs land", "merge this branch into main, checked, one at a time"),
@@ -51,7 +53,7 @@ TITLES = {
 GROUPS = {"guards": "decide", "record": "see", "worktrees": "decide"}  # declared groups that are no headings
 WHERE = {
     "agents": "see", "check": "see", "doctor": "setup", "kill": "decide", "lead": "runs", "radar": "see",
-    "revive": "decide", "serve": "see", "status": "see", "worker": "tasks",
+    "revive": "decide", "serve": "see", "status": "see", "timeline": "see", "worker": "tasks",
     **dict.fromkeys((
         "confirm", "git-hook", "hook", "mcp", "prune", "renew", "run purge", "seal", "store move", "sweep",
         "sync-check", "task turn", "up",

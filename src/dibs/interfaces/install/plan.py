@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import os
 
+from dibs.errors import Invalid
 from dibs.interfaces import agents
 from dibs.interfaces.agents.adapter import MADE
 from dibs.interfaces.install import githooks, pointers, private, rules
 from dibs.interfaces.install.files import Change, FileState, Record, look, put, text_of
-from dibs.workspace import launcher
+from dibs.interfaces.install.settings import hold_of
+from dibs.operations.core.policy import Policy
+from dibs.workspace import config, launcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ class Plan:
         self.notes: list[str] = []
         self.trial = False  # of one person
         self.was_trial = private.is_here(place)
+        self.hold = _hold(self.base)  # seconds for which the guards may hold a call
         self.left_out: list[str] = []  # clients that a trial cannot guard
 
     def add(self, path: str, after: FileState | None) -> None:
@@ -70,6 +74,14 @@ class Plan:
 def base(place: Place) -> str:
     """The working tree whose files are written: the main one; in a bare repository, the one in use."""
     return place.top if place.root == place.common else place.root
+
+
+def _hold(top: str) -> int:
+    """For how many seconds the config, if there is a valid one, lets guards hold a call."""
+    try:
+        return hold_of(Policy(**config.parse(f"{top}/.dibs/{config.NAME}")["policy"]))
+    except Invalid:  # the next command says why
+        return 0
 
 
 def trees_of(place: Place) -> list[str]:
@@ -172,7 +184,7 @@ def _end_trial(plan: Plan) -> None:
 def _settings(plan: Plan, adapter: Client, tree: str, relative: str, *, mcp: bool) -> None:
     path = os.path.realpath(os.path.join(tree, relative))
     before = look(path)
-    text = adapter.settings_merged(text_of(before, path), path, mcp=mcp)
+    text = adapter.settings_merged(text_of(before, path), path, mcp=mcp, hold=plan.hold)
     if mcp and adapter.mcp_file == adapter.settings_file:
         text = _with_server(plan, adapter, text, path) or text
     plan.add(path, FileState(text.encode(), before.mode if before else 0o644))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dibs.errors import Invalid
 from dibs.interfaces import agents
+from dibs.interfaces.agents import BEFORE
+from dibs.interfaces.agents.adapter import HOLD_TIMEOUT_S, HOOK_TIMEOUT_S
 from dibs.interfaces.install import jsonc
 from dibs.interfaces.install.hook_command import MARK
 
@@ -16,14 +18,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dibs.interfaces.agents.adapter import HookEntry
+    from dibs.operations.core.policy import Policy
+
+STATUS = "dibs: in line"  # what a person sees while a guard waits
 
 # --- merge and removal
 
 
-def merged(text: str | None, client: str, path: str, *, mcp: bool = False) -> str:
-    """A client's settings with our entries; `text` is None if the file is missing; `mcp`: with our MCP tools."""
+def hold_of(policy: Policy) -> int:
+    """For how many seconds a client has to let a guard run, because the config lets it wait in line; 0: it does not."""
+    wait = policy.guards["wait"]
+    return max(HOLD_TIMEOUT_S, HOOK_TIMEOUT_S + -(-wait // 1000)) if wait else 0
+
+
+def merged(text: str | None, client: str, path: str, *, mcp: bool = False, hold: int = 0) -> str:
+    """A client's settings with our entries; `text` is None if the file is missing; `mcp`: with our MCP tools.
+
+    `hold`: for so many seconds it lets a guard run, if that was seen to work there.
+    """
     adapter = agents.of(client)
     entries = adapter.entries()
+    a_second = adapter.hook.HOLDS.get(adapter.settings_file)
+    if hold and a_second:
+        for handler in entries[adapter.event_of(BEFORE)]["hooks"]:
+            handler["timeout"] = hold * a_second
+            handler.update({"statusMessage": STATUS} if adapter.shows_status else {})
     if text is None or not text.strip("\ufeff" + jsonc.SPACE):
         hooks = {event: [entry] for event, entry in entries.items()}
         return adapter.merged(jsonc.dump({**adapter.settings_start, "hooks": hooks}), mcp=mcp)

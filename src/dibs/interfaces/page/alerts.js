@@ -10,6 +10,7 @@ import { count, words } from "./words.js";
 
 // kind → what people call it, and its shape
 export const ALERTS = {
+  unfinished: ["Unfinished", "task"],
   violation: ["Violation", "viol"],
   deadlock: ["Deadlock", "cycle"],
   asks: ["Waits for you", "msg"],

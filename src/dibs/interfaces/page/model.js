@@ -74,7 +74,7 @@ export function model() {
   return made;
 
   function rank(a) {
-    if (["waits for you", "stalled", "silent", "killed"].includes(a.shown)) return 0;
+    if (["waits for you", "limited", "stalled", "silent", "killed"].includes(a.shown)) return 0;
     if (a.shown === "waiting") return 1;
     if (violated.size && (byAgent.get(a.agent) || []).some(isViolated)) return 2;
     if (claims.length < 3000 && blocks.has(a.agent)) return 3;
@@ -132,6 +132,7 @@ function stateOf(a, wait, held, task, quiet) {
   if (a.state === "killed") return "killed";
   if (a.state === "gone" || a.health === "dead" || a.activity === "exited") return "dead";
   if (a.activity === "waits for a person") return "waits for you";
+  if (a.activity === "limited") return "limited";
   if (a.activity === "stalled") return "stalled";
   if (wait) return "waiting";
   // on one that has nothing, nobody depends
@@ -270,9 +271,21 @@ function walk(node, depth, above) {
   });
 }
 
-/** Held paths as the rows of the repository's tree; names first. */
+/** The pools that are in use: how much of each is taken, who waits, and its units. */
+function poolRows(units, waits) {
+  return S.pools.flatMap(({ name, size }) => {
+    const taken = units.get(name).sort((a, b) => a.path.length - b.path.length || (a.path < b.path ? -1 : 1));
+    const waiters = waits.filter((w) => w.resources.includes(name));
+    if (!taken.length && !waiters.length) return [];
+    const pool = { size, taken: taken.length };
+    return [{ id: `p\t${name}`, depth: 0, name, path: name, pool, waits: waiters }, ...taken];
+  });
+}
+
+/** Held paths as the rows of the repository's tree; names and pools first. */
 function tree(claims, waits, violated, shown) {
   const names = [];
+  const units = new Map(S.pools.map((pool) => [pool.name, []]));
   const root = { kids: new Map() };
   let tasks = 0;
   const isQuiet = (agent) => shown.get(agent) === "silent" || shown.get(agent) === "dead";
@@ -282,7 +295,9 @@ function tree(claims, waits, violated, shown) {
       tasks += 1;
     } else if (isName(r)) {
       const waiters = waits.filter((w) => w.resources.includes(r));
-      names.push({ id: `n\t${r}\t${c.claim}`, depth: 0, name: r, ...row, waits: waiters });
+      const unitsOfPool = units.get(r.slice(0, r.lastIndexOf(":")));
+      const at = { id: `n\t${r}\t${c.claim}`, depth: unitsOfPool ? 1 : 0, name: r };
+      (unitsOfPool || names).push({ ...at, ...row, waits: waiters });
     } else {
       put(root, r, "claims", row);
     }
@@ -294,5 +309,5 @@ function tree(claims, waits, violated, shown) {
     }
   }
   names.sort((a, b) => (a.path < b.path ? -1 : 1));
-  return { names, rows: walk(root, 0, ""), tasks };
+  return { names: [...names, ...poolRows(units, waits)], rows: walk(root, 0, ""), tasks };
 }

@@ -78,6 +78,16 @@ const WaiterRow = ({ r, indent, name }) => html`
   </div>
 `;
 
+const PoolRow = ({ r, name }) => html`
+  <div class="tr dir" role="row" data-row tabindex="-1" data-open=${`file:${r.path}`}>
+    <span class="nm" role="gridcell">
+      <${Icon} name="dir" />${name}
+      <span class=${`nw ${r.pool.taken < r.pool.size ? "c3" : "c-wait"}`}>${`${r.pool.taken} of ${r.pool.size}`}</span>
+      <${Waiters} waits=${r.waits} />
+    </span>
+  </div>
+`;
+
 function TreeRow({ r }) {
   const indent = Array.from({ length: r.depth }, (_, i) => html`<i key=${i} class="ind"></i>`);
   const cut = r.name.lastIndexOf("/") + 1;
@@ -87,6 +97,7 @@ function TreeRow({ r }) {
       <span class="b">${r.name.slice(cut)}${r.folder ? "/" : ""}</span>
     </span>
   `;
+  if (r.pool) return html`<${PoolRow} r=${r} name=${name} />`;
   if (r.c) return html`<${ClaimRow} r=${r} indent=${indent} name=${name} />`;
   if (r.w) return html`<${WaiterRow} r=${r} indent=${indent} name=${name} />`;
   return html`

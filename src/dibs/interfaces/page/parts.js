@@ -96,6 +96,7 @@ export const STATES = {
   waiting: ["wait", "c-wait"],
   idle: ["free", "c3"],
   "waits for you": ["msg", "c-wait"],
+  limited: ["wait", "c-wait"],
   stalled: ["silent", "c-bad"],
   silent: ["silent", "c-bad"],
   dead: ["dead", "c-dead"],
@@ -107,11 +108,13 @@ export function StateWord({ agent, wait }) {
   if (s === "waiting") return html`waiting <${Up} at=${wait?.since} />`;
   const since = {
     "waits for you": agent.waits?.since,
+    limited: agent.limited?.since,
     stalled: agent.stalled_since,
     idle: agent.idle_since || agent.last_seen,
     silent: agent.last_seen,
     dead: agent.last_seen,
   };
+  if (s === "limited" && agent.limited?.until) return html`${s} <${Down} until=${agent.limited.until} />`;
   if (s in since) return html`${s} <${Up} at=${since[s]} />`;
   return s;
 }

@@ -19,6 +19,7 @@ export const S = {
   version: 0,
   claims: new Map(),
   waiting: new Map(),
+  pools: [],
   agents: new Map(),
   tasks: new Map(),
   runs: [],
@@ -80,6 +81,7 @@ const topics = {
     S.claims = new Map(found.map((c) => [c.claim, c]));
     for (const c of found) S.resources.set(c.claim, c.resources);
     S.waiting = new Map(first.waiting.map((w, i) => [`${w.agent}\t${w.resources.join("\t")}\t${i}`, w]));
+    S.pools = first.pools || [];
     const lost = first.undelivered || [];
     S.warnings = [
       ...(first.warnings || []),

@@ -11,6 +11,7 @@ const TONES = {
   waiting: "var(--wait-f)",
   idle: "var(--line2)",
   "waits for you": "var(--wait-f)",
+  limited: "var(--wait-f)",
   stalled: "var(--bad-f)",
   silent: "var(--bad-f)",
   dead: "var(--dead-f)",

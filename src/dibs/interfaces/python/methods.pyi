@@ -12,6 +12,7 @@ from dibs.audit.answers import (
     MapAnswer,
     RestoreAnswer,
     StatsAnswer,
+    TimelineAnswer,
 )
 from dibs.audit.report_answers import RunReportAnswer
 from dibs.interfaces.python.binder import Path
@@ -83,6 +84,7 @@ _Kind: TypeAlias = Literal[
     "dead",
     "asks",
     "silent",
+    "unfinished",
     "violation",
     "bypass",
     "removed",
@@ -222,6 +224,7 @@ class Methods:
         reason: str | None = None,
         task: str | None = None,
         expect: float | str | None = None,
+        units: int | None = None,
         keep: bool | None = None,
         auto_renew: bool = True,
         request_id: str | None = None,
@@ -230,8 +233,9 @@ class Methods:
 
         In a `with` it is renewed until the end of the block, unless `auto_renew` is False.
 
-        Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note.
-        Raises: Held, Deadlock, Order, Quota, Fenced, Killed, Invalid, Busy, Unavailable, Forbidden.
+        Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, units[], unit, renewed,
+        watch[], note.
+        Raises: Held, Deadlock, Order, NotFound, Quota, Fenced, Killed, Invalid, Busy, Unavailable, Forbidden.
         """
 
     def confirm(self, resource: Path, *, token: int, request_id: str | None = None) -> ConfirmAnswer:
@@ -241,10 +245,16 @@ class Methods:
         Raises: Fenced, Invalid, Busy, Unavailable.
         """
 
-    def diff(self, agent: str, *paths: Path, stat: bool | None = None) -> DiffAnswer:
+    def diff(
+        self,
+        agent: str | None = None,
+        *paths: Path,
+        at: str | None = None,
+        stat: bool | None = None,
+    ) -> DiffAnswer:
         """Show the work of an agent that no commit has, as a diff.
 
-        Answers: agent, name, files[].
+        Answers: agent, name, files[]; sometimes at.
         Raises: NotFound, Forbidden, Invalid, Busy, Unavailable, Killed, Fenced.
         """
 
@@ -450,12 +460,18 @@ class Methods:
         what: str | None = None,
         *,
         list: bool | None = None,
+        tree: str | None = None,
+        at: str | None = None,
+        to: str | None = None,
+        overwrite: bool | None = None,
+        merge: bool | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> RestoreAnswer:
         """Restore a file that was overwritten while another agent held it; without a file, list what is kept.
 
-        Answers: ; sometimes kept[], restored, id, undo, token, holders[], more, cursor.
+        Answers: ; sometimes kept[], restored, id, undo, token, holders[], tree, to, at, head, branch, checkout,
+        files[], count, missing[], notes[], more, cursor.
         Raises: Conflict, Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
 
@@ -730,7 +746,7 @@ class Methods:
         """Show which agent holds what, and which agents wait.
 
         Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_groups[], alert_count, more, cursor;
-        sometimes undelivered[], warnings[].
+        sometimes pools[], undelivered[], warnings[].
         Raises: Invalid, Busy, Unavailable.
         """
 
@@ -985,6 +1001,13 @@ class Methods:
 
         Answers: done[], refused[], tasks[].
         Raises: Invalid, Fenced, Killed, Busy, Unavailable, Forbidden.
+        """
+
+    def timeline(self, what: str, *, limit: int | None = None) -> TimelineAnswer:
+        """List the states of a file, an agent's files or a working tree: when, who and why.
+
+        Answers: kind, name, states[], more.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
 
     def token_list(

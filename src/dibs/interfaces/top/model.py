@@ -11,6 +11,8 @@ from dibs.interfaces.top.words import ALERTS, count, is_name, joined, ms, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dibs.interfaces.top.records import Agent, OpenAlert, TreeRow
     from dibs.interfaces.top.state import FleetState
     from dibs.operations.agents.answers import AgentView
@@ -23,7 +25,7 @@ LOW_MS = 180_000  # a claim in its last three minutes, and its last quarter, is 
 DEEPEST = 60  # folders of the tree; what is deeper is one row
 STOPPED = ("failed", "quarantined")
 SEVERITIES = ("error", "warning", "info")
-GRAVE = ("asks you", "stalled", "silent", "killed")
+GRAVE = ("asks you", "limited", "stalled", "silent", "killed")
 MAX_SINGLE = 3  # alerts of one kind that have rows of their own; more are one row
 
 
@@ -80,7 +82,7 @@ class Model:
             return "killed"
         if agent["state"] == "gone" or agent["health"] == "dead":
             return "dead"
-        needing = {"waits for a person": "asks you", "stalled": "stalled"}.get(agent["activity"])
+        needing = {"waits for a person": "asks you", "limited": "limited", "stalled": "stalled"}.get(agent["activity"])
         if needing:
             return needing
         if identifier in self.wait_of:
@@ -112,7 +114,7 @@ class Model:
 
     def _since(self, agent: Agent) -> int:
         """Within a rank: who waits for a person by what it holds up, and who waits by how long."""
-        if agent["shown"] in {"asks you", "stalled"}:
+        if agent["shown"] in {"asks you", "limited", "stalled"}:
             return -1_000 * len(self.blocks.get(agent["agent"], ())) - len(self.held_by.get(agent["agent"], ()))
         return ms(self.wait_of[agent["agent"]]["since"]) if agent["shown"] == "waiting" else 0
 
@@ -145,7 +147,7 @@ class Model:
 
     def by_state(self) -> list[tuple[str, int]]:
         """How many agents are in each state."""
-        order = ("asks you", "stalled", "working", "waiting", "idle", "silent", "dead", "killed")
+        order = ("asks you", "limited", "stalled", "working", "waiting", "idle", "silent", "dead", "killed")
         found = [(word, len([agent for agent in self.agents if agent["shown"] == word])) for word in order]
         return [one for one in found if one[1]]
 
@@ -223,6 +225,7 @@ class Branch:
 def tree(model: Model) -> list[TreeRow]:
     """Held paths as the rows of the repository's tree; names first. Folders with one child are one row."""
     names: list[TreeRow] = []
+    units: dict[str, list[TreeRow]] = {pool["name"]: [] for pool in model.state.pools}
     root = Branch()
     for claim in model.claims:
         for path in claim["resources"]:
@@ -230,18 +233,32 @@ def tree(model: Model) -> list[TreeRow]:
                 continue
             if is_name(path):
                 waits = [wait for wait in model.waits if path in wait["resources"]]
-                names.append({"id": f"{path}\t{claim['claim']}", "depth": 0, "name": path, "path": path,
-                              "claim": claim, "waits": waits})  # fmt: skip
+                pool = path.rpartition(":")[0]
+                units.get(pool, names).append({
+                    "id": f"{path}\t{claim['claim']}", "depth": 1 if pool in units else 0, "name": path, "path": path,
+                    "claim": claim, "waits": waits,
+                })  # fmt: skip
             else:
                 _at(root, path).claims.append(claim)
     for wait in model.waits:
         for path in wait["resources"]:
             if not is_name(path):
                 _at(root, path).waits.append(wait)
-    names.sort(key=lambda row: str(row["path"]))
+    names.sort(key=lambda row: row["path"])
     rows: list[TreeRow] = []
     _walk(root, 0, "", rows)
-    return [*names, *rows]
+    return [*names, *_pools(model, units), *rows]
+
+
+def _pools(model: Model, units: dict[str, list[TreeRow]]) -> Iterator[TreeRow]:
+    """The pools that are in use: how much of each is taken, who waits, and its units."""
+    for pool in model.state.pools:
+        name, taken = pool["name"], units[pool["name"]]
+        waits = [wait for wait in model.waits if name in wait["resources"]]
+        if taken or waits:
+            said = f"{name}  {len(taken)} of {pool['size']}" + (f", {len(waits)} waiting" if waits else "")
+            yield {"id": name, "depth": 0, "name": said, "path": name, "waits": waits}
+            yield from sorted(taken, key=lambda row: (len(row["path"]), row["path"]))
 
 
 def _at(root: Branch, path: str) -> Branch:

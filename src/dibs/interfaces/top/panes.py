@@ -35,9 +35,9 @@ SORTS: dict[int, tuple[str, ...]] = {
 STATE, PERCENT, SINCE, BAR, LEFT = 15, 3, 6, 8, 6
 NAME_LEAST, NAME_MOST = 5, 16
 SHAPES = {"working": "*", "waiting": "~", "idle": "o", "silent": "?", "dead": "x", "killed": "x",
-          "asks you": "!", "stalled": "?"}  # fmt: skip
+          "asks you": "!", "stalled": "?", "limited": "="}  # fmt: skip
 TONES = {"working": "ok", "waiting": "wait", "idle": "dim", "silent": "bad", "dead": "dead", "killed": "bad",
-         "asks you": "bad", "stalled": "bad"}  # fmt: skip
+         "asks you": "bad", "stalled": "bad", "limited": "wait"}  # fmt: skip
 TASK_SHAPES = {"executing": "*", "ready": "o", "blocked": "~", "stopped": "!", "complete": "+", "cancelled": "x"}
 TASK_TONES = {"executing": "ok", "blocked": "wait", "stopped": "bad", "complete": "dim", "cancelled": "dim"}
 
@@ -98,6 +98,9 @@ def state_word(model: Model, agent: Agent) -> tuple[str, str]:
         return f"{shape} waits {length(now - ms(model.wait_of[agent['agent']]['since']), fine=True)}", tone
     if shown == "asks you":
         return f"{shape} {shown} {length(now - ms(agent['waits']['since']))}", tone
+    if shown == "limited":
+        until = ms(agent["limited"].get("until", ""))
+        return f"{shape} {shown} {length(until - now) if until > now else ''}".rstrip(), tone
     if shown in {"silent", "dead", "idle", "stalled"}:
         return f"{shape} {shown} {length(now - ms(agent['last_seen']))}", tone
     if shown == "working" and model.hurt(agent["agent"]):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.top import records
     from dibs.operations.agents.answers import AgentsAnswer, AgentView
     from dibs.operations.alerts.answers import AlertsAnswer, AlertView
-    from dibs.operations.claims.answers import ClaimView, StatusAnswer, Undelivered, WaitedForView, WaiterView
+    from dibs.operations.claims.answers import ClaimView, PoolView, StatusAnswer, Undelivered, WaitedForView, WaiterView
     from dibs.operations.landing.answers import LandingsAnswer, RadarAnswer
     from dibs.operations.runs.answers import RunProgress, RunView
     from dibs.operations.tasks.answers import TaskListAnswer, TaskView
@@ -50,6 +50,7 @@ class FleetState:
         self.seq = self.version = 0
         self.claims: dict[str, ClaimView] = {}
         self.waiting: dict[str, WaiterView] = {}
+        self.pools: list[PoolView] = []
         self.agents: dict[str, AgentView] = {}
         self.tasks: dict[str, TaskView] = {}
         self.task_version = 0  # of the tasks alone
@@ -109,6 +110,7 @@ class FleetState:
         self.waiting = {
             f"{one['agent']}\t{place}": one for place, one in enumerate(answer["waiting"])
         }  # fmt: skip
+        self.pools = answer.get("pools") or []
         self.warnings = answer.get("warnings") or []
         self.undelivered = answer.get("undelivered") or []
 

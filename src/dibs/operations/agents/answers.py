@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 AgentState = Literal["alive", "gone", "unknown", "left", "killed"]
 Activity = Literal[
-    "working", "idle", "waits for a person", "stalled", "exited", "left", "killed", "unknown"
+    "working", "idle", "waits for a person", "limited", "stalled", "exited", "left", "killed", "unknown"
 ]  # unknown: it runs where nothing can be seen from here, and was not heard of lately
 Health = Literal["dead", "seen", "idle", "silent"]
 Breaker = Literal["closed", "open", "half-open"]
@@ -23,6 +23,14 @@ class PersonWaitView(TypedDict):
 
     since: str
     what: str  # a permission, a question: in its client's words
+
+
+class LimitView(TypedDict):
+    """That an agent cannot go on: a usage limit, or an error that ended its turn."""
+
+    since: str
+    what: str  # in its client's words
+    until: NotRequired[str]  # as far as the client said
 
 
 class AgentView(TypedDict):
@@ -38,6 +46,7 @@ class AgentView(TypedDict):
     activity: Activity  # what it is at: the one word for people
     doing: NotRequired[str]  # the first words of its last prompt
     waits: NotRequired[PersonWaitView]
+    limited: NotRequired[LimitView]
     stalled_since: NotRequired[str]
     idle_since: NotRequired[str]  # its last turn ended then
     holds: NotRequired[int]  # claims; in `agents` and `status`

@@ -14,7 +14,7 @@ from dibs.operations.agents.registration import register, set_process
 from dibs.operations.claims import contention, endings, lapses, releases, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, iso, process_name, related, with_jobs
+from dibs.operations.core.call import FOLLOW_UPS, OF_TREE, check_agent_id, iso, process_name, related, with_jobs
 from dibs.operations.core.declare import ANYWHERE, BY_AGENT, MAX_TEXTS, PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 from dibs.stores.seam import COMMIT
@@ -154,7 +154,7 @@ def _started(tx: Transaction, call: Call, process: Process | None, request: Boot
         agent["client_type"] = client_type
     agent["can"] = sorted(set(request["can"])) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
-    for over in ("ended", "waits", "stalled"):
+    for over in ("ended", "waits", "stalled", "asked", "limited"):
         agent.pop(over, None)  # type: ignore[misc]
     if process is not None and agent["process"] != process:
         agent.pop("turn", None)  # of a process that ended in the middle of it
@@ -254,6 +254,8 @@ def _others(tx: Transaction, call: Call) -> OtherAgents:
     """The other agents at work, on what, and for how much longer; a few of them, and how many more there are."""
     by_agent: dict[str, list[Claim]] = {}
     for claim in claim_records.all_claims(tx, MAX_CLAIMS_READ)[0]:
+        if claim["agent"].startswith(OF_TREE):  # a working tree is no agent at work
+            continue
         if claim["until"] > tx.now and claim["mode"] == resources.WRITE and not related(claim["agent"], call.agent):
             by_agent.setdefault(claim["agent"], []).append(claim)
     chosen = sorted(by_agent, key=lambda agent: -max(claim["since"] for claim in by_agent[agent]))[:OTHERS]
@@ -396,7 +398,7 @@ def _known(tx: Transaction, agent: str) -> Agent:
 # --- who is there
 
 LEFT: Literal["left"] = "left"
-NEEDS_PERSON = ("waits for a person", "stalled")
+NEEDS_PERSON = ("waits for a person", "limited", "stalled")
 STATES = ("alive", "gone", "unknown", LEFT, "killed")  # unknown: its process cannot be seen from here
 
 
@@ -546,6 +548,11 @@ def shown(tx: Transaction, call: Call, agent: Agent) -> AgentView:
         shown["doing"] = agent["doing"]
     if shown["activity"] == "waits for a person":
         shown["waits"] = {"since": iso(tx, agent["waits"]["since"]), "what": agent["waits"]["what"]}
+    elif shown["activity"] == "limited":
+        limit = agent["limited"]
+        shown["limited"] = {"since": iso(tx, limit["since"]), "what": limit["what"]}
+        if "until" in limit:
+            shown["limited"]["until"] = iso(tx, limit["until"])
     elif shown["activity"] == "stalled":
         shown["stalled_since"] = iso(tx, agent["stalled"])
     elif shown["activity"] == "idle" and "rested" in agent:

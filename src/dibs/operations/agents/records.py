@@ -35,6 +35,20 @@ if TYPE_CHECKING:
         since: int  # ms
         what: str  # a permission, a question: in the client's words
 
+    class Gate(TypedDict):
+        """What the gate at the end of a turn said in this turn."""
+
+        sent: int  # how often it sent the agent back
+        missing: list[str]  # what was missing the last time
+        told: NotRequired[list[str]]  # what the person was told
+
+    class Limit(TypedDict):
+        """That an agent cannot go on: a usage limit, or an error that ended its turn."""
+
+        since: int  # ms
+        what: str  # in its client's words
+        until: NotRequired[int]  # ms; absent: it is not known
+
     class Agent(Worker):
         """An agent, from its first call on."""
 
@@ -67,6 +81,10 @@ if TYPE_CHECKING:
         busy: NotRequired[bool]  # its turn ended, and left something running
         doing: NotRequired[str]  # the first words of its last prompt
         waits: NotRequired[PersonWait]
+        gate: NotRequired[Gate]
+        asked: NotRequired[bool]  # its last call was a permission that nobody could give
+        open_end: NotRequired[bool]  # the person asked to stop early, or for work that is not committed
+        limited: NotRequired[Limit]
         stalled: NotRequired[int]  # ms: its turn is open, and there was no sign and no CPU time since then
         handed: NotRequired[str]  # the process whose work was handed over
         also: NotRequired[list[str]]  # other ids of the same agent

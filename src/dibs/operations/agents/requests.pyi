@@ -51,6 +51,12 @@ class KillRequest(TypedDict):
     agent: str
     why: str
 
+class LimitedRequest(TypedDict):
+    """The request of `limited`."""
+
+    what: str
+    ms: int
+
 class NamedRequest(TypedDict):
     """The request of `named`."""
 
@@ -113,8 +119,10 @@ class TokenRevokeRequest(TypedDict):
 class TurnRequest(TypedDict):
     """The request of `turn`."""
 
-    what: Literal["prompted", "asks", "over"]
+    what: Literal["prompted", "asks", "over", "denied"]
     text: str
+    continues: bool
+    open_end: bool
 
 class UseRequest(TypedDict):
     """The request of `use`."""

@@ -5,7 +5,7 @@ kept in the agent's record. A question and a stall end with the next call of the
 
 - prompted: a turn is open from now on. The first words of the prompt are what the agent is doing, unless the config
   says otherwise (`[agents] prompts`); no more of it is stored.
-- asks: the agent waits for a person: a permission, a question, a form.
+- asks: the agent waits for a person: a permission, a question, a form. denied: nobody was there to be asked.
 - over: the turn ended. While something that it left runs on, the agent is at work. One that its person interrupted
   may end without a word: then a stall is all that is seen.
 - stalled: a turn is open, and for `[agents] stalled` no hook came and the client's processes used no CPU. The machine
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Json, Transaction
 
-PROMPTED, ASKS, OVER = "prompted", "asks", "over"
+PROMPTED, ASKS, OVER, DENIED = "prompted", "asks", "over", "denied"
 MAX_WORDS_CHARS = 60  # of a prompt, as what the agent is doing
 MAX_QUESTION_CHARS = 80
 MAX_SENT_CHARS = 400  # of a prompt: more does not leave the machine that it was typed on
@@ -56,7 +56,15 @@ def _turn(tx: Transaction, call: Call, request: TurnRequest) -> NoAnswer:
     agent = get_agent(tx, call.agent)
     assert agent is not None, "the entry has registered the caller"
     if request["what"] == PROMPTED:
-        agent["turn"] = tx.now
+        agent.pop("limited", None)
+        if request["continues"]:
+            agent.setdefault("turn", tx.now)
+        else:
+            agent["turn"] = tx.now
+            agent.pop("gate", None)
+            agent.pop("open_end", None)
+            if request["open_end"]:
+                agent["open_end"] = True
         agent.pop("busy", None)
         said = words_of(request["text"]) if call.policy.work["agents"]["prompts"] else ""
         if said:
@@ -65,7 +73,9 @@ def _turn(tx: Transaction, call: Call, request: TurnRequest) -> NoAnswer:
             agent.pop("doing", None)
     elif request["what"] == ASKS:
         agent["waits"] = {"since": tx.now, "what": words_of(request["text"], MAX_QUESTION_CHARS)}
-    elif "busy" not in agent:
+    elif request["what"] == DENIED:
+        agent["asked"] = True
+    elif "busy" not in agent and "limited" not in agent:
         rest(tx, agent)
     put_agent(tx, agent)
     return {}
@@ -114,7 +124,7 @@ def _stalled(tx: Transaction, call: Call, request: StalledRequest) -> NoAnswer:
     return {}
 
 
-def activity(tx: Transaction, call: Call, agent: Agent) -> Activity:
+def activity(tx: Transaction, call: Call, agent: Agent) -> Activity:  # noqa: PLR0911 - one for each word
     """What the agent is at: one word for people. `call.facts` says what is known of its process."""
     if agent["killed"]:
         return "killed"
@@ -126,6 +136,8 @@ def activity(tx: Transaction, call: Call, agent: Agent) -> Activity:
         return "exited"
     if "waits" in agent:
         return "waits for a person"
+    if "limited" in agent:
+        return "limited"
     if "stalled" in agent:
         return "stalled"
     recent = tx.now - agent["seen"] <= RECENT_MS
@@ -139,8 +151,10 @@ def activity(tx: Transaction, call: Call, agent: Agent) -> Activity:
 TURN = Operation(
     "turn", _turn, "The client tells of the agent's turn.", sent_by=ANYWHERE,
     fields=(
-        Field("what", "choice", "what became of it", choices=(PROMPTED, ASKS, OVER), required=True),
+        Field("what", "choice", "what became of it", choices=(PROMPTED, ASKS, OVER, DENIED), required=True),
         Field("text", "raw", "the prompt, or what is asked", default="", longest=MAX_SENT_CHARS),
+        Field("continues", "flag", "no person typed the prompt: the turn goes on", default=False),
+        Field("open_end", "flag", "it asks to stop early, or not to commit", default=False),
     ),
 )  # fmt: skip
 STALLED = Operation(

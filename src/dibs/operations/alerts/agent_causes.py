@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         SilenceFacts,
         SilentFacts,
         Suspicion,
+        UnfinishedFacts,
     )
     from dibs.operations.claims.answers import AlertAction
     from dibs.operations.core.call import Call
@@ -169,6 +170,25 @@ def asks_gone(tx: Transaction, call: Call, alert: Alert[SilentFacts]) -> str:
     if "waits" not in agent:
         return "it was answered"
     return "" if wanted_of(tx, alert["agent"]) else "nobody wants what it holds"
+
+
+# --- unfinished
+
+
+def unfinished(tx: Transaction, call: Call, suspicion: Suspicion[UnfinishedFacts]) -> Finding[UnfinishedFacts] | None:
+    """A turn ended with unfinished work, although its agent was sent back."""
+    facts, agent = suspicion["facts"], suspicion["agent"]
+    name = name_of(tx, agent)
+    text = f"{name} ended its turn although it was told {facts['sent']} times: {'; '.join(facts['missing'])}."
+    return {"severity": INFO, "text": text, "remedy": f"dibs diff {quoted(name)}", "facts": facts}
+
+
+def unfinished_gone(tx: Transaction, call: Call, alert: Alert[UnfinishedFacts]) -> str:
+    """Its next turn began, or it ended."""
+    agent = present(get_agent(tx, alert["agent"]))
+    if agent is None or is_dead(call, agent):
+        return "the agent is gone"
+    return "" if "gate" in agent else "another turn of it began"
 
 
 def wanted_of(tx: Transaction, agent: str) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from dibs.operations.claims.answers import AlertShort
 from dibs.operations.core.answers import Page
 
 AlertKind = Literal[
-    "hold", "wait", "deadlock", "expired", "dead", "asks", "silent", "violation", "bypass", "removed",
+    "hold", "wait", "deadlock", "expired", "dead", "asks", "silent", "unfinished", "violation", "bypass", "removed",
     "deploy_stale", "deploy_unverified", "poison", "breaker", "store", "rules",
 ]  # fmt: skip
 AlertState = Literal["open", "acknowledged", "cleared"]

@@ -102,6 +102,13 @@ TABLE = {
         severity="error",
         end="it gave a sign, or nobody waits for it any more",
     ),
+    "unfinished": Kind(
+        "Unfinished", agent_causes.unfinished, agent_causes.unfinished_gone,
+        cause="an agent's turn ended with work that is not committed, landed or verified, as `[gates] stop` asks, "
+        "although it was sent back twice",
+        severity="info",
+        end="its next turn began, or it is gone",
+    ),
     "violation": Kind(
         "Violation", work_causes.violation, work_causes.violation_gone,
         cause="a file was changed although another agent held it",

@@ -81,6 +81,12 @@ if TYPE_CHECKING:
         resources: list[str]  # that it holds, and others want
         wanted_by: list[str]  # these agents
 
+    class UnfinishedFacts(Facts):
+        """Of a turn that ended with unfinished work although its agent was told."""
+
+        missing: list[str]  # in words
+        sent: int  # how often it was told
+
     class PathFacts(Facts):
         """Of the alert about a changed file."""
 

@@ -99,7 +99,8 @@ def removed(tx: Transaction, call: Call, suspicion: Suspicion[RemovalFacts]) -> 
     files = few(facts["paths"]) + (f" and {more} more" if more and len(facts["paths"]) <= FEW else "")
     text = f"the working tree {facts['tree']} was removed with unfinished work of {few(facts['owners'])}: {files}."
     return {
-        "severity": ERROR, "text": text, "remedy": "dibs restore", "resources": facts["paths"],
+        "severity": ERROR, "text": text, "remedy": f"dibs restore --tree {quoted(facts['tree'].rpartition('/')[2])}",
+        "resources": facts["paths"],
         "facts": {"left": facts["count"]},
     }  # fmt: skip
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Literal, TypedDict, Unpack
 
     from dibs.operations.claims.answers import ClaimAnswer
+    from dibs.operations.claims.pooled import UnitOverlaps
     from dibs.operations.claims.records import Claim, Interest, Loss, Stored, Waiter, Want
     from dibs.operations.claims.resources import Mode, Resource
     from dibs.operations.core.call import Call
@@ -45,8 +46,9 @@ MAX_WAITERS_SERVED = 32  # per freed resource; the other waiters find out at the
 ENDS_WITH_COMMIT: Literal["commit"] = "commit"  # the `ends` of a claim that its file's commit releases
 UNFINISHED = ("edit", ENDS_WITH_COMMIT)  # made by an edit, or ended by its file's commit
 FORCED = "forced"  # the `why` of the end of a claim that was taken away, and of a content kept then
-BY_HAND = "hand"  # the `by` of a claim that an agent asked for
+BY_HAND = records.BY_HAND
 BY_TASK = "task"  # the `by` of a claim that belongs to a task: its end changes the task
+BY_TREE = "tree"  # the `by` of a claim whose holder is a working tree
 LOSS_LIFE_MS = 7 * 86_400_000  # an agent that did not boot within a week will not ask any more
 
 
@@ -112,8 +114,17 @@ def drop_waiter(tx: Transaction, waiter: Waiter, why: str) -> None:
         tx.wake(waiter["wake"])
 
 
-def grant(tx: Transaction, claim: Claim, via: str, request: list[str] | None = None) -> Claim:
-    """Write a granted claim: its rows and its event. The token is the number of this commit."""
+def grant(
+    tx: Transaction,
+    claim: Claim,
+    via: str,
+    request: list[str] | None = None,
+    sizes: dict[str, int] | None = None,
+) -> Claim:
+    """Write a granted claim: its rows and its event. The token is the number of this commit.
+
+    `sizes`: how many units the pools have whose units it was granted.
+    """
     claim["token"] = TOKEN
     records.put(tx, claim)
     event = {
@@ -122,6 +133,8 @@ def grant(tx: Transaction, claim: Claim, via: str, request: list[str] | None = N
     }  # fmt: skip
     if request:
         event["request"] = request
+    if sizes:
+        event["pools"] = sizes
     if claim["by"] == BY_HAND:  # a guard's claim says nothing of its own
         event.update({name: text for name, text in (("reason", claim["reason"]), ("task", claim["task"])) if text})
     tx.append("claim.granted", claim["agent"], claim["claim"], event)
@@ -144,6 +157,11 @@ def grant_answer(tx: Transaction, claim: Claim) -> ClaimAnswer:
     }
     if claim.get("ends") == ENDS_WITH_COMMIT:
         answer["ends"] = ENDS_WITH_COMMIT
+    units = resources.units_among(claim["resources"])
+    if units:
+        answer["units"] = units
+        if len(units) == 1:
+            answer["unit"] = units[0]
     return answer
 
 
@@ -254,6 +272,8 @@ def _hand_over(tx: Transaction, waiting: list[Waiter], freed: Sequence[Resource]
     they want nothing else); new grants are added to it.
     """
     wanted = {(*resource,): resource for waiter in waiting for resource in waiter["resources"]}
+    for waiter in waiting:  # a unit is decided with all that is held of its pool, and all that wait for any of it
+        wanted.update({("name", pool): ("name", pool) for pool in waiter.get("pools", ())})
     claims: list[Claim] = []
     queue: list[Waiter] = []
     if not _is_narrow(freed) or any(resource not in freed for resource in wanted.values()):
@@ -270,18 +290,32 @@ def _hand_over(tx: Transaction, waiting: list[Waiter], freed: Sequence[Resource]
         if waiter["until"] <= tx.now:
             drop_waiter(tx, waiter, "lapsed")
             continue
-        # one that a process may keep stays: the waiter's own next poll looks whether it does
-        if any(blocks_request(claim, waiter) and (claim["until"] > tx.now or keepable(tx, claim)) for claim in claims):
-            continue
-        lacks = missing([claim for claim in claims if claim["until"] > tx.now], waiter)
         earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and other["until"] > tx.now]
-        if any(is_before(other, waiter, lacks) for other in earlier):
+        outside: Want = waiter
+        units = None
+        if "pools" in waiter:
+            from dibs.operations.claims import pooled
+
+            units = pooled.units_for(tx, waiter, claims, earlier)
+            if units is None:
+                continue
+            outside = units.outside(waiter)
+        if not _is_its_turn(tx, outside, claims, earlier):
             continue
-        for claim in [claim for claim in claims if blocks_request(claim, waiter)]:
+        for claim in [claim for claim in claims if blocks_request(claim, outside) or (units and units.ends(claim))]:
             expire(tx, claim)
             claims.remove(claim)
-        claims.append(claim_from(tx, waiter))
+        claims.append(claim_from(tx, waiter, units))
         queue = [other for other in queue if other["waiter"] != waiter["waiter"]]
+
+
+def _is_its_turn(tx: Transaction, request: Want, claims: Sequence[Claim], earlier: Sequence[Waiter]) -> bool:
+    """Is nothing in the way of a waiter any more, neither a claim nor an earlier waiter?"""
+    # one that a process may keep stays: the waiter's own next poll looks whether it does
+    if any(blocks_request(claim, request) and (claim["until"] > tx.now or keepable(tx, claim)) for claim in claims):
+        return False
+    lacks = missing([claim for claim in claims if claim["until"] > tx.now], request)
+    return not any(is_before(other, request, lacks) for other in earlier)
 
 
 def blocks_request(record: Want, request: Want) -> bool:
@@ -293,14 +327,16 @@ def blocks_request(record: Want, request: Want) -> bool:
     )
 
 
-def claim_from(tx: Transaction, waiter: Waiter) -> Claim:
+def claim_from(tx: Transaction, waiter: Waiter, units: UnitOverlaps | None = None) -> Claim:
     """Turn a waiter into a claim, from this commit on. It passes to the next waiter if it is not picked up in time."""
+    terms = waiter if units is None else units.resolved(waiter)
     claim = records.new_claim(
-        tx, waiter, until=waiter["until"], pending=True, alert_at=0, base=waiter["base"], ends=waiter["ends"]
+        tx, terms, until=waiter["until"], pending=True, alert_at=0, base=waiter["base"], ends=waiter["ends"]
     )
     claim["place"] = waiter["waiter"]  # so that a withdrawing caller finds the claim that its place became
     drop_waiter(tx, waiter, "granted")
-    return grant(tx, claim, "queue")  # its request id gets an answer when the waiter picks it up
+    sizes = units.sizes if units is not None else None
+    return grant(tx, claim, "queue", sizes=sizes)  # its request id gets an answer when the waiter picks it up
 
 
 def _tell(tx: Transaction, interest: Interest) -> None:
@@ -316,7 +352,10 @@ def _tell(tx: Transaction, interest: Interest) -> None:
     if resources.all_covered(interest["resources"], [resource for record in own for resource in record["resources"]]):
         end_interest(tx, interest, "granted")
         return
-    if any(blocks(record, mode, agent) for record in live):
+    if "pools" in interest:
+        if not _has_free_units(tx, interest):
+            return
+    elif any(blocks(record, mode, agent) for record in live):
         return
     from dibs.operations.messages import mailbox
 
@@ -327,6 +366,16 @@ def _tell(tx: Transaction, interest: Interest) -> None:
     names = resources.shown(interest["resources"])
     text = f"{', '.join(names)} is free now; you wanted it before. Claim it to continue."
     mailbox.post(tx, interest["agent"], "dibs", "free", text, resources=names)
+
+
+def _has_free_units(tx: Transaction, interest: Interest) -> bool:
+    """Are there units now for an agent that was refused? What it wanted next to them it finds out when it claims."""
+    from dibs.operations.claims import pooled
+
+    near = list(records.within_ranges(tx, records.ranges_of([["name", name] for name in interest["pools"]])))
+    claims = [record for record in near if records.is_claim(record)]
+    queue = [record for record in near if records.is_waiter(record) and record["until"] > tx.now]
+    return pooled.units_for(tx, interest, claims, queue) is not None
 
 
 def forget_losses(tx: Transaction, agent: str, over: Sequence[Resource]) -> None:

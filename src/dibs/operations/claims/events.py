@@ -21,6 +21,7 @@ class ClaimGranted(Requested):
     via: Literal["request", "queue", "handover"]
     reason: NotRequired[str]  # if the agent said it
     task: NotRequired[str]  # if the agent said it
+    pools: NotRequired[dict[str, int]]  # of the pools whose units it has: how many units there are
 
 
 class ClaimRenewed(Requested):
@@ -71,6 +72,7 @@ class ClaimEnded(TypedDict):
         "unclaimed",  # a hand-over that was not picked up; then `now` ≥ its `until`
         "forced",  # taken away
         "removed",  # its working tree
+        "limited",  # its agent cannot go on, and its task is offered to others; then `now` ≥ its `until`
         "epoch",  # the store lost commits
     ]
     until: int

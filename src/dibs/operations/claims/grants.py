@@ -12,13 +12,13 @@ In short (docs/internals/promises.md has it in full):
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, Order, Quota, quoted
+from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, NotFound, Order, Quota, quoted
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, records, resources
 from dibs.operations.claims.records import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, Continue, Undecided, Wait, check_text, related, within
 from dibs.operations.core.declare import ANYWHERE, WAITING, Field, Operation
-from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_WAIT_MS
+from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_UNITS, MAX_WAIT_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.answers import BlockerView, ClaimAnswer
     from dibs.operations.claims.events import ClaimRenewed
+    from dibs.operations.claims.pooled import UnitOverlaps
     from dibs.operations.claims.records import Claim, ClaimTerms, Interest, Stored, Waiter
     from dibs.operations.claims.requests import ClaimRequest
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Json, Transaction
 
 
 MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal; more are counted
@@ -55,6 +56,7 @@ class _Overlaps:
         "own_place",
         "owns_place",
         "places",
+        "pools",
         "queue",
         "subagents",
         "truncated",
@@ -72,6 +74,7 @@ class _Overlaps:
         self.ended: list[Claim | Waiter] = []  # expired
         self.dead: list[Claim] = []  # claims of holders whose process is dead
         self.places: list[Waiter] = []  # the agent's own places in a queue here
+        self.pools: UnitOverlaps | None = None  # what a request for units meets
         self.own_place: Waiter | None = None  # the agent's existing place in the queue for this same request
         self.owns_place = False  # this call may leave that place: no other process of the agent took it over
         self.truncated = False  # not all were read: there may be more
@@ -91,10 +94,13 @@ def claim(
     terms = _terms_of(tx, call, request, base or {})
     _refuse_tasks(tx, terms)
     waiter = request["waiter"]
-    if waiter:
-        handed = _handed_over(tx, terms)
-        if handed is not None:
-            return _refresh(tx, call, handed, terms, _Overlaps())
+    handed = _handed_over(tx, terms["agent"], waiter) if waiter else None
+    if handed is not None:
+        return _refresh(tx, call, handed, terms, _Overlaps())
+    if request["units"] > 1 or any(map(resources.pool_of, terms["resources"])):
+        refusal = _add_wishes(tx, call, terms, request)
+        if refusal is not None:
+            return refusal
     by_hand = terms["by"] == endings.BY_HAND  # guards sweep after a call, not before
     if by_hand and tx.now % SWEEP_ONE_IN == 0:
         FOLLOW_UPS.sweep(tx, call, MAX_DUE_SWEPT)  # so that a store in use needs no sweeper
@@ -105,20 +111,24 @@ def claim(
     if call.shell_owner and by_hand and overlaps.subagents:
         _leave_queue(tx, overlaps)
         return _refuse(tx, terms, overlaps.subagents, interest=False)
-    covering = _covering(overlaps.own_claims, terms)
+    covering = _covering(overlaps, terms)
     if covering is not None:
         return _refresh(tx, call, covering, terms, overlaps)
-    refusal = _out_of_order(tx, call, terms) or _too_many_globs(tx, terms)
-    if refusal is not None:
-        tx.append("claim.refused", call.agent, _first_resource(terms), _refusal_data(terms, refusal.code, []))
-        _leave_queue(tx, overlaps)
-        return refusal
+    return _refused_by_order(tx, call, terms, overlaps) or _decide(
+        tx, call, terms, overlaps, request, is_first=is_first
+    )
+
+
+def _decide(
+    tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps, request: ClaimRequest, *, is_first: bool
+) -> ClaimAnswer | Undecided | DibsError:
+    """Grant what nothing is in the way of; else queue the request, or refuse it."""
     blockers = overlaps.holders if is_first else _blockers(overlaps, terms)
-    if blockers:
-        if will_wait:
-            return _queue(tx, call, terms, overlaps, waiter)
+    if blockers or (overlaps.pools is not None and not overlaps.pools.is_free):
+        if terms["deadline"] > tx.now:
+            return _queue(tx, call, terms, overlaps, request["waiter"])
         _leave_queue(tx, overlaps)
-        return _refuse(tx, terms, blockers, interest=request["interest"])
+        return _refuse(tx, terms, blockers, interest=request["interest"], free=_free_units(overlaps))
     return _deadlock_of_upgrade(tx, call, terms, overlaps) or _grant(tx, call, terms, overlaps)
 
 
@@ -147,6 +157,25 @@ def _terms_of(tx: Transaction, call: Call, request: ClaimRequest, base: dict[str
     return terms
 
 
+def _add_wishes(tx: Transaction, call: Call, terms: ClaimTerms, request: ClaimRequest) -> DibsError | None:
+    """Complete the terms of a request that names pools.
+
+    What makes no sense is raised. For a caller that waits it is a refusal: the config has changed, and its place ends.
+    """
+    from dibs.operations.claims import pooled
+
+    try:
+        pooled.add_wishes(call, terms, request)
+    except (Invalid, NotFound) as error:
+        place = records.get_waiter(tx, terms["agent"], request["waiter"]) if request["waiter"] else None
+        if place is None:
+            raise
+        endings.drop_waiter(tx, place, "gave_up")
+        endings.serve(tx, place["resources"])
+        return error
+    return None
+
+
 def _live_overlaps_of(tx: Transaction, call: Call, terms: ClaimTerms, waiter: str, *, will_wait: bool) -> _Overlaps:
     """The overlapping records, after those that have expired or whose process is dead were ended."""
     ended = 0
@@ -168,16 +197,26 @@ def _live_overlaps_of(tx: Transaction, call: Call, terms: ClaimTerms, waiter: st
 
 def _blockers(overlaps: _Overlaps, terms: ClaimTerms) -> list[Claim | Waiter]:
     """Holders, and earlier waiters for what the agent does not hold yet: an upgrade passes the waiters."""
-    missing = endings.missing(overlaps.own_claims, terms)
-    earlier = _earlier_waiters(overlaps) if missing else ()
-    return [*overlaps.holders, *[waiter for waiter in earlier if endings.is_before(waiter, terms, missing)]]
+    missing = endings.missing(overlaps.own_claims, _outside_pools(terms))
+    earlier = _before(overlaps.queue, overlaps) if missing else ()
+    blockers: list[Claim | Waiter] = [*overlaps.holders]
+    blockers += [waiter for waiter in earlier if endings.is_before(waiter, terms, missing)]
+    if overlaps.pools is not None:
+        blockers += [record for record in overlaps.pools.blockers if record not in blockers]
+    return blockers
+
+
+def _free_units(overlaps: _Overlaps) -> dict[str, list[int]]:
+    """Of each pool that a request meets: how many units are free, and how many there are."""
+    return overlaps.pools.free if overlaps.pools is not None else {}
 
 
 def _deadlock_of_upgrade(
     tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps
 ) -> Deadlock | Quota | None:
     """The refusal of a grant that would cause a deadlock with the waiters it passes."""
-    if not overlaps.queue or endings.missing(overlaps.own_claims, terms) == terms["resources"]:
+    outside = _outside_pools(terms)
+    if not overlaps.queue or endings.missing(overlaps.own_claims, outside) == outside["resources"]:
         return None
     from dibs.operations.claims import deadlocks
 
@@ -239,21 +278,21 @@ def _refuse_tasks(tx: Transaction, terms: ClaimTerms) -> None:
 
 def _queue(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps, waiter: str) -> Wait | DibsError:
     """Queue the request, unless that would cause a deadlock."""
-    from dibs.operations.claims import deadlocks, waiters
+    from dibs.operations.claims import deadlocks, places, waiters
 
     if overlaps.truncated and deadlocks.is_awaited(tx, call.agent):  # then all blockers count
-        overlaps = _overlaps_of(tx, call, terms, waiter, will_wait=False, most=deadlocks.MAX_READ)
+        overlaps = _overlaps_of(tx, call, terms, waiter, will_wait=False, most=places.MAX_READ)
     answer = waiters.queue(tx, call, terms, _blockers(overlaps, terms), overlaps.own_place, waiter)
     if isinstance(answer, Wait) and not overlaps.truncated:
         answer.answer.update(place=len(_earlier_waiters(overlaps)) + 1, line=len(overlaps.queue) + 1)
     return answer
 
 
-def _handed_over(tx: Transaction, terms: ClaimTerms) -> Claim | None:
+def _handed_over(tx: Transaction, agent: str, waiter: str) -> Claim | None:
     """The claim that a waiter was granted while it slept. Found by its agent, without reading the other waiters."""
-    for claim in records.claims_of(tx, terms["agent"]):
-        if claim["pending"] and claim["until"] > tx.now and claim["resources"] == terms["resources"]:
-            return claim if claim["mode"] == terms["mode"] and claim["tree"] == terms["tree"] else None
+    for claim in records.claims_of(tx, agent):
+        if claim["pending"] and claim["until"] > tx.now and claim.get("place") == waiter:
+            return claim
     return None
 
 
@@ -276,21 +315,31 @@ def _overlaps_of(
     if waiter:
         overlaps.own_place = records.get_waiter(tx, call.agent, waiter)
         overlaps.owns_place = True
-    for record in records.overlapping(tx, terms["resources"], terms["tree"], records.MAX_COST):
+    for record in records.overlapping(tx, _outside_pools(terms)["resources"], terms["tree"], records.MAX_COST):
         _add(tx, terms, record, overlaps)
         waits = will_wait and overlaps.holders and len(overlaps.queue) >= MAX_WAITERS_READ
         if waits or len(overlaps.holders) >= most or len(overlaps.ended) >= MAX_ENDED:
             overlaps.truncated = True
             break
+    if "pools" in terms:
+        from dibs.operations.claims import pooled
+
+        overlaps.pools = pooled.overlaps_of(tx, terms)
+        overlaps.places += overlaps.pools.places
+        overlaps.interests += overlaps.pools.interests
+        overlaps.ended += overlaps.pools.ended[:MAX_ENDED]
     if overlaps.own_place is None:
         _find_own_place(tx, terms, overlaps, first=not waiter)
     suspects = (
         [] if call.from_current_process else overlaps.own_claims
     )  # the caller's own process is known to be alive, or must be checked
+    in_the_way = overlaps.holders
+    if overlaps.pools is not None:
+        in_the_way = in_the_way + overlaps.pools.decide(terms, overlaps.own_place)
     if not will_wait:
-        suspects = suspects + overlaps.holders
+        suspects = suspects + in_the_way
     elif not _earlier_waiters(overlaps):
-        suspects = suspects + [claim for claim in overlaps.holders if tx.now - claim["since"] >= HOLDER_CHECK_DELAY_MS]
+        suspects = suspects + [claim for claim in in_the_way if tx.now - claim["since"] >= HOLDER_CHECK_DELAY_MS]
     if suspects:
         overlaps.dead = endings.gone(tx, call, suspects)
     return overlaps
@@ -306,10 +355,22 @@ def _find_own_place(tx: Transaction, terms: ClaimTerms, overlaps: _Overlaps, *, 
     if overlaps.truncated:  # the place may be among the records that were not read
         places = [place for place in records.waiters_of(tx, terms["agent"]) if place["until"] > tx.now]
     for place in places:
-        same = place["mode"] == terms["mode"] and place["tree"] == terms["tree"]
-        if same and place["resources"] == terms["resources"]:
+        if _is_same_request(place, terms):
             overlaps.own_place, overlaps.owns_place = place, first and terms["deadline"] > tx.now
             return
+
+
+def _is_same_request(place: Waiter, terms: ClaimTerms) -> bool:
+    """Does a place stand for this request, whichever of the agent's processes asks? A command has its own units."""
+    if "pools" in terms and (place["by"] != terms["by"] or terms["by"] != endings.BY_HAND):
+        return False
+    same = place["mode"] == terms["mode"] and place["tree"] == terms["tree"]
+    return same and place["resources"] == terms["resources"] and place.get("units") == terms.get("units")
+
+
+def _outside_pools(terms: ClaimTerms) -> ClaimTerms:
+    """What a request names outside pools: that is decided by overlap."""
+    return {**terms, "resources": resources.without_pools(terms["resources"])} if "pools" in terms else terms
 
 
 def _add(tx: Transaction, terms: ClaimTerms, record: Stored, overlaps: _Overlaps) -> None:
@@ -337,18 +398,27 @@ def _add(tx: Transaction, terms: ClaimTerms, record: Stored, overlaps: _Overlaps
 
 def _earlier_waiters(overlaps: _Overlaps) -> list[Waiter]:
     """The earlier waiters: all of them for a new caller."""
+    queue = overlaps.queue
+    if overlaps.pools is not None:
+        queue = queue + [waiter for waiter in overlaps.pools.queue if waiter not in queue]
+    return _before(queue, overlaps)
+
+
+def _before(queue: list[Waiter], overlaps: _Overlaps) -> list[Waiter]:
+    """Those in a queue whose turn is before the request's own place."""
     if overlaps.own_place is None:
-        return overlaps.queue
-    return [record for record in overlaps.queue if record["ticket"] < overlaps.own_place["ticket"]]
+        return queue
+    return [record for record in queue if record["ticket"] < overlaps.own_place["ticket"]]
 
 
-def _covering(own_claims: list[Claim], terms: ClaimTerms) -> Claim | None:
+def _covering(overlaps: _Overlaps, terms: ClaimTerms) -> Claim | None:
     """A live claim of the agent's own that already covers the request."""
-    for claim in own_claims:
+    for claim in overlaps.own_claims if overlaps.pools is None else overlaps.pools.own_claims:
         if (
             resources.enough(claim["mode"], terms["mode"])
             and (not claim["tree"] or claim["tree"] == terms["tree"])
             and resources.all_covered(terms["resources"], claim["resources"])
+            and (overlaps.pools is None or overlaps.pools.has_enough(claim, terms))
         ):
             return claim
     return None
@@ -394,6 +464,9 @@ def _grant(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps) 
             endings.end_interest(tx, interest, "granted")
     if overlaps.own_place is not None:
         endings.drop_waiter(tx, overlaps.own_place, "granted")
+    sizes: dict[str, int] = {}
+    if overlaps.pools is not None:
+        terms, sizes = overlaps.pools.resolved(terms), overlaps.pools.sizes
     alert_at = tx.now + 2 * terms["expect"] if terms["expect"] else 0
     claim = records.new_claim(
         tx, terms, until=tx.now + terms["ttl"], pending=False, alert_at=alert_at,
@@ -401,7 +474,7 @@ def _grant(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps) 
     )  # fmt: skip
     least = _merge_weaker_claims(tx, overlaps.own_claims, terms, claim)
     claim["until"] = max(least, min(tx.now + claim["ttl"], claim["life"]))
-    endings.grant(tx, claim, "request", terms["request"])
+    endings.grant(tx, claim, "request", terms["request"], sizes)
     answer = endings.grant_answer(tx, claim)
     if call.shell_owner and terms["by"] == endings.BY_HAND:
         from dibs.operations.agents import speech
@@ -440,8 +513,15 @@ def _merge_weaker_claims(tx: Transaction, own_claims: list[Claim], terms: ClaimT
     return latest
 
 
-def _refuse(tx: Transaction, terms: ClaimTerms, in_the_way: Sequence[Claim | Waiter], *, interest: bool) -> Held:
-    """Refuse and name the blockers; for a caller that cannot wait, leave an interest."""
+def _refuse(
+    tx: Transaction,
+    terms: ClaimTerms,
+    in_the_way: Sequence[Claim | Waiter],
+    *,
+    interest: bool,
+    free: dict[str, list[int]] | None = None,
+) -> Held:
+    """Refuse and name the blockers; for a caller that cannot wait, leave an interest. `free`: of each pool."""
     from dibs.operations.claims import views
 
     if interest:
@@ -457,8 +537,10 @@ def _refuse(tx: Transaction, terms: ClaimTerms, in_the_way: Sequence[Claim | Wai
         data["contested"] = contested
     tx.append("claim.refused", terms["agent"], _first_resource(terms), data)
     wanted = views.wanted(contested, terms["resources"])
-    mode = {"mode": terms["mode"]} if terms["mode"] != resources.WRITE else {}
-    return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted, **mode)
+    facts: Json = {"mode": terms["mode"]} if terms["mode"] != resources.WRITE else {}
+    if free:
+        facts.update(free=free, units=terms["units"])
+    return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted, **facts)
 
 
 def _refusal_data(terms: ClaimTerms, code: str, blockers: list[BlockerView]) -> dict[str, object]:
@@ -470,6 +552,15 @@ def _refusal_data(terms: ClaimTerms, code: str, blockers: list[BlockerView]) -> 
 
 def _first_resource(terms: ClaimTerms) -> str:
     return resources.shown(terms["resources"])[0]
+
+
+def _refused_by_order(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps) -> Order | Quota | None:
+    """The refusal of a request that is out of order, or that is one glob too many."""
+    refusal = _out_of_order(tx, call, terms) or _too_many_globs(tx, terms)
+    if refusal is not None:
+        tx.append("claim.refused", call.agent, _first_resource(terms), _refusal_data(terms, refusal.code, []))
+        _leave_queue(tx, overlaps)
+    return refusal
 
 
 def _out_of_order(tx: Transaction, call: Call, terms: ClaimTerms) -> Order | None:
@@ -500,7 +591,7 @@ def _ahead(call: Call, request: ClaimRequest) -> Ahead:
     return (), [] if request["waiter"] else ranges_for(request["resources"])
 
 
-_RESOURCES = "files, directories, globs, or names such as db:migrations"
+_RESOURCES = "files, directories, globs, or names such as db:migrations; `pool:NAME` is any unit of a pool"
 
 CLAIM = Operation(
     "claim",
@@ -528,6 +619,15 @@ CLAIM = Operation(
             most=MAX_DURATION_MS,
             metavar="D",
         ),
+        Field(
+            "units",
+            "integer",
+            "how many units of each pool (`pool:NAME`)",
+            default=1,
+            least=1,
+            most=MAX_UNITS,
+            metavar="N",
+        ),
         Field("keep", "flag", "keep the claim after you commit the file", default=False),
         Field("tree", "tree", "confine it to one working tree", default="", internal=True, sent_by=ANYWHERE),
         Field(
@@ -549,7 +649,7 @@ CLAIM = Operation(
         ),
         *WAITING,
     ),
-    errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
+    errors=(Held, Deadlock, Order, NotFound, Quota, Fenced, Killed, Invalid),
     rank="worker",
     max_rank="orchestrator",
     required_rank=_asks,

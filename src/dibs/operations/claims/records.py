@@ -15,7 +15,15 @@ Nothing is decided here. All times are on the store's clock, in milliseconds.
 from __future__ import annotations
 
 from dibs.errors import Quota
-from dibs.operations.claims.resources import LITERAL_KINDS, any_overlap, glob_prefix, normal, same_tree
+from dibs.operations.claims.resources import (
+    LITERAL_KINDS,
+    any_overlap,
+    glob_prefix,
+    is_pool,
+    normal,
+    pool_of,
+    same_tree,
+)
 from dibs.operations.core.call import TOKEN, due
 from dibs.stores.seam import AFTER_KEY, prefix_range, walk
 
@@ -27,8 +35,16 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from dibs.operations.claims.resources import Mode, Resource
+    from dibs.operations.pools.shapes import Shape
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Json, Range, Transaction
+
+    class Wish(TypedDict):
+        """What a request wants of one pool, with the pool as the caller's config has it."""
+
+        count: int  # units, in addition to those that it names
+        shape: Shape
+        unusable: NotRequired[list[str]]  # units that something else on the caller's machine uses
 
     class Want(TypedDict):
         """What an agent holds or asks for: enough to tell whether two of them are in each other's way."""
@@ -36,7 +52,9 @@ if TYPE_CHECKING:
         agent: str
         mode: Mode
         tree: str  # the working tree that it is confined to; "": all of them
-        resources: Sequence[Resource]  # each alias right after its file
+        resources: Sequence[Resource]  # each alias right after its file; of a claim never a pool, but its units
+        units: NotRequired[int]  # of a request that names pools: how many of each that it names without a unit
+        pools: NotRequired[dict[str, Wish]]  # of the same: by the pool's name
 
     class Holding(Want):
         """What can be in the way of a request, as a refusal shows it: a claim, a waiter, or what the guards add."""
@@ -73,6 +91,12 @@ if TYPE_CHECKING:
         wake: str  # the name to wake while it waits
         base: dict[str, str]  # path → content, when an edit asked for it
 
+    class Lease(TypedDict):
+        """What a working tree has units of pools for (environments/leases.py)."""
+
+        tree: str  # where it was when it asked last
+        vars: dict[str, dict[str, list[str]]]  # variable → pool → own names of units
+
     class Claim(Terms):
         """A granted claim."""
 
@@ -92,6 +116,7 @@ if TYPE_CHECKING:
         undo_of: NotRequired[list[str]]  # the agents whose changes that undo reverts
         undo_took: NotRequired[list[Claim]]  # the claims that it took away from them
         rows: NotRequired[str]  # id and number of its pointer rows, if it has any
+        env: NotRequired[Lease]  # its holder is a working tree
 
     class Waiter(ClaimTerms):
         """A place in the queue: the terms of the request, and its turn."""
@@ -153,6 +178,7 @@ RECORD_COST = 4  # of a row with its record
 MAX_RECORDS = 1_000_000  # of one agent: more than any agent holds
 
 CLAIM, WAITER, INTEREST = "claim", "waiter", "interest"  # the kinds; a record has its id under its kind's name
+BY_HAND = "hand"  # the `by` of a claim that an agent asked for
 FIRST = "first"  # only a pointer row has it
 _LETTER = {CLAIM: "h", WAITER: "w", INTEREST: "i"}
 _INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}
@@ -206,7 +232,8 @@ def key_of(resource: Resource, suffix: str) -> str:
     - `r/PATH⇥LAST⇥hAGENT⇥ID`: a claim (`Claim`) on a path, directory or glob, whose text follows after another TAB
     - `r/PATH⇥LAST⇥wAGENT⇥ID`: a waiter (`Waiter`)
     - `r/PATH⇥LAST⇥iAGENT⇥ID`: an interest (`Interest`)
-    - `nNAME⇥⇥…`: the same three for a name such as `deploy:prod`
+    - `nNAME⇥⇥…`: the same three for a name such as `deploy:prod`, for a unit of a pool (`pool:NAME:UNIT`), and for a
+      pool, which has waiters and interests alone
     - `iDEVICE:INODE⇥⇥…`: the same three for a multiply linked file
     """
     kind, text = resource[0], resource[1]
@@ -309,8 +336,18 @@ def _ranges_of(resources: Sequence[Resource]) -> list[Range]:
                     ranges.append((f"{ancestor}\t", f"{ancestor}\n"))
             ranges.append((f"r/{base}/", f"r/{base}0") if base else ("r/", "r0"))
         else:
-            ranges.append((f"{kind[0]}{text}\t", f"{kind[0]}{text}\n"))
+            ranges += _ranges_of_name(resource)
     return ranges if len(resources) == 1 else _merged(sorted(ranges))  # those of one resource are in order already
+
+
+def _ranges_of_name(resource: Resource) -> list[Range]:
+    """The rows of a name; those of a pool are also those of its units, and those of a unit also of its pool's."""
+    name, pool = f"{resource[0][0]}{resource[1]}", pool_of(resource)
+    if not pool:
+        return [(f"{name}\t", f"{name}\n")]
+    if pool == resource[1]:
+        return [(f"{name}\t", f"{name}\n"), (f"{name}:", f"{name};")]
+    return [(f"n{pool}\t", f"n{pool}\n"), (f"{name}\t", f"{name}\n")]
 
 
 def ranges_for(wanted: Sequence[Resource]) -> list[Range]:
@@ -321,10 +358,11 @@ def ranges_for(wanted: Sequence[Resource]) -> list[Range]:
 def places_of(resources: Sequence[Resource]) -> list[Range]:
     """The ranges of keys that hold everything that is on these very resources, and not on what is below them."""
     keys = set()
+    units = [_ranges_of_name(resource)[1] for resource in resources if is_pool(resource)]
     for resource in resources:
         literal = resource[0] != "glob"
         keys.add(key_of(resource, "").rstrip("\t") if literal else _lineage(glob_prefix(resource[1]))[-1])
-    return [(f"{key}\t", f"{key}\n") for key in sorted(keys)]
+    return _merged(sorted([*[(f"{key}\t", f"{key}\n") for key in keys], *units]))
 
 
 def root_range() -> Range:

@@ -127,7 +127,7 @@ def _held_by(
             if token and claim["token"] != token:
                 continue
             for place, resource in enumerate(claim["resources"]):
-                if resources.same(resource, wanted):
+                if resources.same(resource, wanted) or resources.is_unit_of(resource, wanted):
                     hits += 1
                     picked = chosen.setdefault(claim["claim"], (claim, []))[1]
                     picked.append(resource)
@@ -154,11 +154,13 @@ def _losses_of(tx: Transaction, agent: str) -> list[Loss]:
 def _not_held(tx: Transaction, call: Call, wanted: Resource, token: int) -> DibsError:
     """Why the caller does not hold a resource: another agent has it now, it was lost, or it was never held."""
     name = resources.show(wanted)
-    live = _live_holder(tx, wanted)
+    live = None if resources.is_pool(wanted) else _live_holder(tx, wanted)
     lost = [
         loss
         for loss in _losses_of(tx, call.agent)
-        if any(resources.same(resource, wanted) for resource in loss["resources"])
+        if any(
+            resources.same(resource, wanted) or resources.is_unit_of(resource, wanted) for resource in loss["resources"]
+        )
     ]
     tx.append("call.refused", call.agent, name, {"code": "fenced" if live or lost or token else "not_found"})
     if live is not None and not within(live["agent"], call.agent):

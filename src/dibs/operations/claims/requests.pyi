@@ -19,6 +19,7 @@ class ClaimRequest(TypedDict):
     reason: str
     task: str
     expect: int
+    units: int
     keep: bool
     tree: str
     by: Literal["hand", "deploy", "edit", "shell"]

@@ -27,6 +27,7 @@ READ: Literal["read"] = "read"
 WATCH: Literal["watch"] = "watch"
 MODES: tuple[Mode, ...] = (WRITE, READ, WATCH)  # the stronger first
 PLAIN_PARTS = 2  # kind and text; the alias comes after them
+POOL = "pool:"  # begins the name of a pool, `pool:NAME`, and of each of its units, `pool:NAME:UNIT`
 
 
 def kind_of(resource: Resource) -> str:
@@ -42,6 +43,41 @@ def text_of(resource: Resource) -> str:
 def is_alias(resource: Resource) -> bool:
     """Is it the inode of a multiply linked file, which follows the file itself?"""
     return resource[0] == "inode"
+
+
+def pool_of(resource: Resource) -> str:
+    """The name of the pool that a resource is, or that it is a unit of; "" if it is neither."""
+    text = resource[1]
+    if resource[0] != "name" or not text.startswith(POOL):
+        return ""
+    end = text.find(":", len(POOL))
+    return text if end < 0 else text[:end]
+
+
+def unit_of(resource: Resource) -> str:
+    """The own name of a unit of a pool; "" if the resource is none."""
+    pool = pool_of(resource)
+    return resource[1][len(pool) + 1 :] if pool else ""
+
+
+def is_pool(resource: Resource) -> bool:
+    """Is it a pool: any of its units?"""
+    return resource[0] == "name" and pool_of(resource) == resource[1]
+
+
+def units_among(resources: Iterable[Resource]) -> list[str]:
+    """The own names of the units of pools among these."""
+    return [unit for unit in map(unit_of, resources) if unit]
+
+
+def without_pools(resources: Sequence[Resource]) -> Sequence[Resource]:
+    """What of these is neither a pool nor a unit of one."""
+    return [resource for resource in resources if not pool_of(resource)]
+
+
+def is_unit_of(unit: Resource, pool: Resource) -> bool:
+    """Is the one a unit of the other?"""
+    return is_pool(pool) and pool_of(unit) == pool[1] != unit[1]
 
 
 def normal(resources: Sequence[Resource]) -> list[list[str]]:
@@ -106,18 +142,18 @@ def overlap(one: Resource, other: Resource) -> bool:
 
             return globs.overlap(text, their_text)
         return their_kind in LITERAL_KINDS and overlap(other, one)
-    return kind == their_kind and text == their_text
+    return kind == their_kind and (text == their_text or is_unit_of(one, other) or is_unit_of(other, one))
 
 
 def covers(holder: Resource, wanted: Resource) -> bool:
-    """Does `holder` contain everything that `wanted` can match?"""
+    """Does `holder` contain everything that `wanted` can match? A unit is all that a request for its pool wants."""
     kind, text, their_kind, their_text = holder[0], holder[1], wanted[0], wanted[1]
     if same(holder, wanted):
         return True
     if kind in LITERAL_KINDS and their_kind in LITERAL_KINDS:
         return _below(their_text, text)
     if "glob" not in {kind, their_kind}:
-        return False
+        return kind == "name" and is_unit_of(holder, wanted)
     from dibs.operations.claims import globs
 
     if kind == "tree" and their_kind == "glob":
@@ -184,5 +220,5 @@ def _below(path: str, above: str) -> bool:
 
 
 def order_of(resource: Resource) -> tuple[bool, str]:
-    """The place of a resource in the global order that `ordering = "enforce"` holds claims to."""
-    return (resource[0] in {"name", "inode"}, resource[1])
+    """The place of a resource in the global order that `ordering = "enforce"` holds claims to: one for each pool."""
+    return (resource[0] in {"name", "inode"}, pool_of(resource) or resource[1])

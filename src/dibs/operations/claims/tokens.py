@@ -36,7 +36,8 @@ def _confirm(tx: Transaction, call: Call, request: ConfirmRequest) -> ConfirmAns
         if claim["mode"] == resources.WATCH:
             continue
         if not caller or not is_callers:
-            other = other or claim
+            if not resources.is_pool(wanted):  # a holder of another unit has nothing of the caller's
+                other = other or claim
         elif covers:  # a claim of the caller on a part of it says nothing of the whole
             own_claim = own_claim or claim
     present = own_claim or other
@@ -87,6 +88,10 @@ def _ask(tx: Transaction, call: Call, request: AskRequest) -> AskAnswer | Quota:
     interest: InterestRequest = {
         "agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": [wanted], "reason": text,
     }  # fmt: skip
+    if resources.pool_of(wanted):
+        from dibs.operations.claims import pooled
+
+        interest["pools"] = pooled.wishes_of(call, [wanted], 1)
     waiters.leave_interest(tx, interest)
     return {"message": message, "to": told, "resource": name}
 

@@ -71,6 +71,10 @@ def _add_holder(tx: Transaction, record: Holding, shown: BlockerView) -> None:
         shown["dead"] = True
     elif "waits" in agent:
         shown["now"] = f"has waited for a person for {span(tx.now - agent['waits']['since'])}"
+    elif "limited" in agent:
+        from dibs.operations.agents import limits
+
+        shown["now"] = limits.words(tx, agent["limited"])
     elif "stalled" in agent:
         shown["now"] = f"stalled for {span(tx.now - agent['stalled'])}"
     elif "rested" in agent:

@@ -44,7 +44,7 @@ def queue(
     `waiter_id` is the place that the caller says it has. Another process of its agent may have taken that place over by
     asking again; then this process waits along, and neither leaves the place nor is woken.
     """
-    refusal = deadlocks.refusal_of(tx, call, terms, lambda: deadlocks.find(tx, terms, in_the_way))
+    refusal = deadlocks.refusal_of(tx, call, terms, lambda: deadlocks.find(tx, terms, in_the_way, known))
     if refusal is not None:
         if known is not None:
             endings.drop_waiter(tx, known, refusal.code)
@@ -57,7 +57,9 @@ def queue(
         places = records.waiters_of(tx, terms["agent"], limit=MAX_WAITS_PER_AGENT)
         if len([place for place in places if place["until"] > tx.now]) >= MAX_WAITS_PER_AGENT:
             return Quota(what="waits at a time for one agent", limit=MAX_WAITS_PER_AGENT)
-        expected = max([record["expect"] or call.policy.expected for record in in_the_way])
+        expected = max(
+            [record["expect"] or call.policy.expected for record in in_the_way], default=call.policy.expected
+        )
         waiter = records.new_waiter(
             tx, terms, ticket=TOKEN, since=tx.now, alert_at=tx.now + 2 * expected, expected=expected
         )
@@ -65,6 +67,8 @@ def queue(
         waiter = known
         if not along:
             waiter["wake"] = terms["wake"]
+            if "pools" in terms:  # as the config is now
+                waiter["pools"] = terms["pools"]
     waiter["until"] = min(tx.now + endings.WAITER_LEASE_MS, waiter["deadline"] + 1_000)
     late = waiter["alert_at"] and tx.now >= waiter["alert_at"]
     if late:
@@ -129,6 +133,8 @@ def leave_interest(tx: Transaction, request: InterestRequest) -> None:
         "resources": request["resources"], "reason": request["reason"], "since": tx.now,
         "until": tx.now + INTEREST_LIFE_MS,
     }  # fmt: skip
+    if "pools" in request:
+        interest["pools"] = request["pools"]
     records.put(tx, interest)
 
 
@@ -178,7 +184,10 @@ def left_by(outcome: Json) -> tuple[str, list[str]]:
     answer = outcome.answer if isinstance(outcome, JobsLeft) else outcome
     if not isinstance(answer, dict):
         return "", []
-    given = [answer.get("next") or {}] if "next" in answer else answer.get("tasks", [answer])
+    if "claims" in answer:  # of a guard
+        given = answer["claims"]
+    else:
+        given = [answer.get("next") or {}] if "next" in answer else answer.get("tasks", [answer])
     return "", [grant["claim"] for grant in given if grant.get("claim") and not grant.get("renewed")]
 
 

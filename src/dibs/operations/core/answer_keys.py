@@ -12,9 +12,12 @@ KEYS = {
     ),
     "CheckAnswer": "workspace, checks[], failed[], wrong[], unknown[], severity, risk, result",
     "CheckSettleAnswer": "settled, undone; sometimes why",
-    "ClaimAnswer": "claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note",
+    "ClaimAnswer": (
+        "claim, token, resources[], mode, expires_at, agent; sometimes name, ends, units[], unit, renewed, watch[], "
+        "note"
+    ),
     "ConfirmAnswer": "holder, token, expires_at; sometimes holder_name",
-    "DiffAnswer": "agent, name, files[]",
+    "DiffAnswer": "agent, name, files[]; sometimes at",
     "DoctorAnswer": "checks[], failed[]; sometimes sections[], guarded[], todo[]",
     "EmitAnswer": "event",
     "ExplainAnswer": "what, others[], steps[], now[], earlier, unread, missing[], more, cursor",
@@ -34,7 +37,10 @@ KEYS = {
     "RadarAnswer": "conflicts[], looked_at, looked, more, cursor; sometimes pairs, merged, seconds",
     "ReleaseAnswer": "released[]; sometimes count, to, to_name, claims[], holders[], kept[]",
     "RenewAnswer": "renewed[]",
-    "RestoreAnswer": "; sometimes kept[], restored, id, undo, token, holders[], more, cursor",
+    "RestoreAnswer": (
+        "; sometimes kept[], restored, id, undo, token, holders[], tree, to, at, head, branch, checkout, files[], "
+        "count, missing[], notes[], more, cursor"
+    ),
     "ReviveAnswer": "agents[], revived",
     "RulesAnswer": "digest, acknowledged, current; sometimes text",
     "RunEndAnswer": "run, existing, cancelled[], released[]; sometimes count, gates[], failed, archive",
@@ -64,7 +70,7 @@ KEYS = {
     ),
     "StatusAnswer": (
         "claims[], waiting[], agents[], tasks[], alerts[], alert_groups[], alert_count, more, cursor; sometimes "
-        "undelivered[], warnings[]"
+        "pools[], undelivered[], warnings[]"
     ),
     "SubscribeAnswer": "subscription, cursor; sometimes off",
     "SubscriptionsAnswer": "subscriptions[], through, more, cursor",
@@ -83,6 +89,7 @@ KEYS = {
     "TaskSplitAnswer": "task, tasks[]",
     "TaskTakeAnswer": "task, token, claim, expires_at; sometimes renewed",
     "TaskTurnAnswer": "done[], refused[], tasks[]",
+    "TimelineAnswer": "kind, name, states[], more",
     "TokenListAnswer": "credentials[], more, cursor",
     "TokenNewAnswer": "credential; sometimes token, file",
     "TokenRevokeAnswer": "credential",

@@ -46,6 +46,7 @@ RESERVED = {
     DIBS_SENDER: "that is dibs' own name", "all": "that means every agent", "-": "that means the other side of a talk",
 }  # fmt: skip
 OF_TYPE = "type:"  # before a type of agents
+OF_TREE = "tree:"  # before a working tree that holds something: no agent
 TOKEN: int = COMMIT  # type: ignore[assignment] # the number of the commit that grants: the engine fills it in
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 WHOLE_HOURS_MS = 2 * HOUR_MS  # from here on, whole hours are exact enough
@@ -334,6 +335,8 @@ def check_agent_id(agent: str) -> None:
         raise Invalid(f"an agent cannot be called `{agent}`: {RESERVED[agent.casefold()]}", agent=agent)
     if agent.startswith(OF_TYPE):
         raise Invalid(f"an agent's id does not begin with `{OF_TYPE}`: that means the agents of a type", agent=agent)
+    if agent.startswith(OF_TREE):
+        raise Invalid(f"an agent's id does not begin with `{OF_TREE}`: that means a working tree", agent=agent)
     if agent.startswith("-"):
         raise Invalid("an agent's id does not begin with a dash: a command would take it for an option", agent=agent)
     if not all(agent.split("/")):

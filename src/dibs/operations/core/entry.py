@@ -9,7 +9,7 @@ import any of them, and none imports it.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, NotTakenFromSender, from_parts, quoted
+from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, from_parts, quoted
 from dibs.jsontext import is_text
 from dibs.operations.agents.records import agent_key, credential_key, get_agent
 from dibs.operations.core.call import (
@@ -57,6 +57,9 @@ def caller_of(operation: Operation) -> Operation:
 
 
 REQUEST_LIFE_MS = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
+# what ends with the next call of an agent, and the operations by which its client only reports
+OVER_WITH_A_CALL = ("ended", "waits", "stalled", "asked", "limited")
+PASSIVE = frozenset(("turn", "limited", "changed", "idle", "leave", "ended"))
 SEEN_EVERY_MS = 60_000  # writing "last seen" at each call would double what a claim writes
 
 
@@ -241,6 +244,8 @@ def _sender_refusal(call: Call, operation: Operation) -> DibsError | None:
     """Why this request may not come from where it comes from (`Operation.unsendable`)."""
     if not call.barred:
         return None
+    from dibs.error_subtypes import NotTakenFromSender
+
     what = f"`{operation.name}`" if call.barred == operation.name else f"`{call.barred}` of `{operation.name}`"
     text = f"{what} is not taken from {'an' if call.sender == AGENT else 'a'} {call.sender}'s credential."
     return NotTakenFromSender(text, agent=call.agent, act=operation.name, sender=call.sender, what=call.barred)
@@ -382,14 +387,15 @@ def _touched_record(tx: Transaction, call: Call, agent: Agent | None) -> tuple[A
     every = min(SEEN_EVERY_MS, call.policy.shortest // 4)  # in time to renew a claim before it expires
     rested = agent.pop("rested", 0)  # it is at work again
     lately = tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None)
-    if lately and not rested and "waits" not in agent and "stalled" not in agent:
+    over = [one for one in OVER_WITH_A_CALL if one in agent and not (one == "limited" and call.operation in PASSIVE)]
+    if lately and not rested and not over:
         return agent, False
     from dibs.operations.agents.records import put_agent
     from dibs.operations.agents.registration import set_process
 
     agent["seen"] = tx.now
-    for over in ("ended", "waits", "stalled"):  # it connected again; it acts
-        agent.pop(over, None)  # type: ignore[misc]
+    for one in over:  # it connected again; it acts
+        del agent[one]  # type: ignore[misc]
     if agent["process"] is None and call.client is not None:
         set_process(tx, agent, call.client, program=call.is_program(call.client), host=call.host)
     put_agent(tx, agent)

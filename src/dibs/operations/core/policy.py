@@ -11,7 +11,36 @@ from dibs.operations.claims import resources
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NotRequired, TypedDict
+    from typing import Literal, NotRequired, TypedDict, Unpack
+
+    from dibs.operations.pools.shapes import PoolSettings
+
+    class Durations(TypedDict, total=False):
+        """Of claims, in ms."""
+
+        ttl: int
+        max_ttl: int
+        max_life: int
+        expected: int
+
+    class EnvPart(TypedDict):
+        """A piece of the text of a variable."""
+
+        kind: Literal["text", "fact", "variable", "pool"]
+        what: str  # the text itself, or the name of the fact, the variable, the pool
+        count: int  # of a pool: its units; of a variable: which of its units, -1 for its whole text
+
+    class EnvVariable(TypedDict):
+        """One line of [env.vars], taken apart."""
+
+        name: str
+        parts: list[EnvPart]
+
+    class EnvSettings(TypedDict):
+        """[env]."""
+
+        idle: int
+        vars: list[EnvVariable]
 
     class Lifetimes(TypedDict):
         """[[claims.patterns]]: the lifetimes of claims on what matches."""
@@ -66,6 +95,8 @@ if TYPE_CHECKING:
         strict: list[str]
         across_worktrees: str
         keep: int
+        wait: int
+        states: int  # bytes
         files: dict[str, str]
         roles: Roles
         deploy: DeploySettings
@@ -83,6 +114,7 @@ if TYPE_CHECKING:
         breaker_failures: int
         keep: int
         breaker_pause: int
+        unfinished: str
 
     class MailboxLimits(TypedDict):
         """The part of [messages] that limits one mailbox."""
@@ -102,6 +134,14 @@ if TYPE_CHECKING:
         keep: int
         prompts: bool
         stalled: int
+        limited: str
+        offer_after: int
+
+    class GateSettings(TypedDict):
+        """[gates]."""
+
+        stop: str
+        verify_timeout: int
 
     class RunSettings(TypedDict):
         """[runs]."""
@@ -156,6 +196,7 @@ if TYPE_CHECKING:
         tasks: TaskSettings
         messages: MessageSettings
         agents: AgentSettings
+        gates: GateSettings
         runs: RunSettings
         alerts: AlertSettings
         land: LandSettings
@@ -164,6 +205,12 @@ if TYPE_CHECKING:
 
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+
+# What a variable of [env.vars] may say of its working tree: the repository's folder, the tree's own name in it (no two
+# have the same one), its path, and eight letters that no other tree anywhere has.
+ENV_FACTS = ("repo", "tree", "tree_path", "tree_id")
+# Without [env.vars] no tree leases anything.
+ENV: EnvSettings = {"idle": 7 * DAY, "vars": []}
 
 DEFAULT_TTL_MS = 30 * MINUTE  # longer than most edits, short enough that a vanished remote agent blocks nobody for long
 MAX_LIFE_MS = 8 * HOUR  # a working day: after it, a claim queues like any other
@@ -174,7 +221,9 @@ MAX_DURATION_MS = 366 * DAY  # a longer duration is a typing error
 MAX_ROOT_GLOBS = 64  # every claim is compared with each glob that begins with a wildcard
 HOLDER_CHECK_DELAY_MS = 100  # a waiter checks the holder's process once the claim is this old
 MAX_WAITS_PER_AGENT = 16
+MAX_UNITS = 4_096  # of a pool: each is a row of the store that a request may have to read
 MAX_WAIT_MS = DAY
+MAX_HOOK_WAIT_MS = 3_600_000  # inside a hook: a client that holds a call for longer was never seen
 # Strategies for the choice of an agent; strategies.py has their meaning. They are here because the config names one
 # too.
 STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
@@ -200,6 +249,8 @@ GUARDS: GuardSettings = {
     ],
     "across_worktrees": "warn",  # the same path changed in two working trees: or "block", "ignore"
     "keep": 7 * 86_400_000,  # ms that contents and changes are kept for `dibs undo`
+    "wait": 0,  # ms that a hook waits in line for a held file before it refuses
+    "states": 1024 * 1024 * 1024,  # bytes of states of working trees; the oldest go
     "files": {},  # state, decisions, lessons: shown at boot, and strict
     "roles": {"default": "", "assign": [], "named": {}},
     "deploy": {},
@@ -219,6 +270,7 @@ WORK: WorkSettings = {
         "breaker_failures": 5,  # failures in a row after which an agent gets no work
         "keep": 30 * DAY,  # how long a finished task outside any run stays known
         "breaker_pause": MINUTE,  # before it gets one task to try; doubled each time that fails, up to 30 minutes
+        "unfinished": "tell",  # or "refuse": `task done` of an agent with uncommitted files of that task
     },
     "messages": {
         "visibility": MINUTE,  # an unacknowledged message that wants an acknowledgement is redelivered after this
@@ -230,6 +282,12 @@ WORK: WorkSettings = {
         "keep": 7 * DAY,  # how long a gone agent stays known before a sweep forgets it
         "prompts": True,  # the first words of an agent's last prompt are kept, and shown as what it is doing
         "stalled": 10 * MINUTE,  # no hook and no CPU time for this long, in the middle of a turn
+        "limited": "wait",  # or "offer": the tasks of an agent at its usage limit go to others
+        "offer_after": 15 * MINUTE,  # after this; not at all if the limit ends before
+    },
+    "gates": {
+        "stop": "remind",  # at the end of a turn with unfinished work: or "off", "commit", "land", "verify: COMMAND"
+        "verify_timeout": 10 * MINUTE,  # of that command
     },
     "runs": {
         "keep": 7 * DAY,  # how long an ended run and its tasks stay before a sweep drops them
@@ -272,27 +330,36 @@ WORK: WorkSettings = {
 }
 
 
+NO_POOLS: PoolSettings = {"named": {}, "use": []}
+
+
 class Policy:
     """A workspace's settings for claims and work."""
 
-    __slots__ = ("expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "shortest", "ttl", "work")
+    __slots__ = (
+        "env", "expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "pools", "shortest", "ttl", "work",
+    )  # fmt: skip
 
     def __init__(
         self,
-        ttl: int = DEFAULT_TTL_MS,
-        max_ttl: int = MAX_TTL_MS,
-        max_life: int = MAX_LIFE_MS,
-        expected: int = EXPECTED_HOLD_MS,
         ordering: str = "off",
         patterns: Sequence[Lifetimes] = (),
         guards: GuardSettings | None = None,
         work: WorkSettings | None = None,
+        pools: PoolSettings | None = None,
+        env: EnvSettings | None = None,
+        **of_claims: Unpack[Durations],
     ) -> None:
-        self.ttl, self.max_ttl, self.max_life, self.expected = ttl, max_ttl, max_life, expected
+        self.ttl: int = of_claims.get("ttl", DEFAULT_TTL_MS)
+        self.max_ttl: int = of_claims.get("max_ttl", MAX_TTL_MS)
+        self.max_life: int = of_claims.get("max_life", MAX_LIFE_MS)
+        self.expected: int = of_claims.get("expected", EXPECTED_HOLD_MS)
         self.ordering = ordering
         self.guards = guards if guards is not None else GUARDS
         self.work = work if work is not None else WORK
-        self.shortest = min([ttl, *[pattern["ttl"] for pattern in patterns if "ttl" in pattern]])
+        self.pools = pools if pools is not None else NO_POOLS
+        self.env = env if env is not None else ENV
+        self.shortest = min([self.ttl, *[pattern["ttl"] for pattern in patterns if "ttl" in pattern]])
         self.patterns = patterns  # the first that matches wins
 
     def lifetime(self, wanted: Sequence[Sequence[str]], ttl: int | None) -> tuple[int, int]:

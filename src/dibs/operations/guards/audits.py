@@ -81,6 +81,8 @@ if TYPE_CHECKING:
         """Of `mine`."""
 
         claims: list[list[str | list[str]]]  # claim, working tree, paths
+        turn: int  # ms since 1970: when its turn began; 0: that is not known
+        asks: bool  # its last call asked a person for something
 
     class KnownAnswer(TypedDict):
         """Of `known`."""
@@ -243,12 +245,16 @@ def _idle(tx: Transaction, call: Call, request: IdleRequest) -> IdleAnswer:
 
 def _mine(tx: Transaction, call: Call) -> OwnAnswer:
     """The caller's own live claims that guards made; the door reads their files."""
+    agent = get_agent(tx, call.agent)
+    began = 0 if agent is None else agent["since"] if "/" in call.agent else agent.get("turn", 0)
     return {
+        "turn": tx.wall + began - tx.now if began else 0,
+        "asks": agent is not None and ("waits" in agent or "asked" in agent),
         "claims": [
             [record["claim"], record["tree"], [r[1] for r in record["resources"] if r[0] in resources.LITERAL_KINDS]]
             for record in claim_records.claims_of(tx, call.agent)
             if record["by"] in {BY, SHELL} and record["until"] > tx.now
-        ]
+        ],
     }
 
 

@@ -3,7 +3,8 @@
 One transaction decides, in this order, and the first "no" is the answer:
 - role: the config lets this agent write there.
 - strict: an explicit claim (by hand or for a task) covers the path already.
-- held: no other agent holds it; then it is claimed, all paths or none. A refusal leaves an interest.
+- held: no other agent holds it; then it is claimed, all paths or none. A refusal leaves an interest. With `wait`, the
+  hook has a place in line first, for that long: an ordinary wait, with its turn, lease and search for deadlocks.
 - unseen: a write that overwrites without reading is refused if the agent has not seen the present content; the claim is
   kept for the retry. A tool that reads the file while it writes merges, and passes; it is told who changed the file
   since. Content from before the agent's start, by a person or an ended session, may be overwritten; it is kept.
@@ -17,16 +18,16 @@ if its process is dead, it ends at the next look. Race: the second transaction s
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted
+from dibs.errors import Conflict, Deadlock, DibsError, Forbidden, Held, Quota, quoted
 from dibs.ledger.state import GIT, OUTSIDE, UNKNOWN
 from dibs.operations.agents import roles
 from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.claims import endings, grants, resources
 from dibs.operations.claims import records as claim_records
 from dibs.operations.claims.records import ranges_for
-from dibs.operations.core.call import related, within
-from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.core.policy import MIGRATIONS, covers, is_migration, matches
+from dibs.operations.core.call import Undecided, related, within
+from dibs.operations.core.declare import ANYWHERE, WAITING, Field, Operation
+from dibs.operations.core.policy import MAX_HOOK_WAIT_MS, MIGRATIONS, covers, is_migration, matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,6 +75,13 @@ if TYPE_CHECKING:
         tree: str
         local: bool
 
+    class Turn(TypedDict):
+        """How long it may wait, its place in line, and the name under which it is woken."""
+
+        wait: int
+        waiter: str
+        wake: str
+
     class EditAnswer(TypedDict):
         """Of `edit`."""
 
@@ -119,14 +127,15 @@ class _Caller:
         self.agent, self.client, self.tool = agent, client, tool
 
 
-def _edit(tx: Transaction, call: Call, request: EditRequest) -> EditAnswer | DibsError:
-    """All targets or none. `more` has the files in further working trees."""
+def _edit(tx: Transaction, call: Call, request: EditRequest) -> EditAnswer | Undecided | DibsError:
+    """All targets or none. `more` has the files in further working trees. Nothing is held while it waits."""
     taken: list[ClaimAnswer] = []
     caller = _Caller(registered_agent(tx, call.agent), request["client"], request["tool"])
+    turn: Turn = {"wait": request["wait"], "waiter": request["waiter"], "wake": request["wake"]}
     first: TreeTargets = {"targets": request["targets"], "tree": request["tree"], "local": request["local"]}
     for part in (first, *request["more"]):
-        answer = _in_tree(tx, call, caller, part["targets"], part["tree"], local=part["local"])
-        if isinstance(answer, DibsError):
+        answer = _in_tree(tx, call, caller, part, turn)
+        if isinstance(answer, (DibsError, Undecided)):
             _give_back(tx, call, taken)
             return answer
         taken += answer
@@ -143,9 +152,10 @@ def _give_back(tx: Transaction, call: Call, taken: list[ClaimAnswer]) -> None:
 
 
 def _in_tree(
-    tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Target], tree: str, *, local: bool
-) -> list[ClaimAnswer] | DibsError:
-    """The claims on the files of one working tree, or the refusal."""
+    tx: Transaction, call: Call, caller: _Caller, part: TreeTargets, turn: Turn
+) -> list[ClaimAnswer] | Undecided | DibsError:
+    """The claims on the files of one working tree, or the refusal, or the place in line."""
+    targets, tree, local = part["targets"], part["tree"], part["local"]
     wanted: list[Target] = []
     strict: list[Target] = []
     claimed: list[Target] = []
@@ -175,8 +185,8 @@ def _in_tree(
         if refusal is not None:
             return _refuse(tx, call, target, tree, refusal)
     covered = _numbered_twin(tx, call, wanted, tree) or _covering_claims(tx, call, normal, tree, overlapping)
-    held = covered or _take(tx, call, wanted, normal, tree)
-    if isinstance(held, DibsError):
+    held = covered or _take(tx, call, wanted, normal, tree, turn)
+    if isinstance(held, (DibsError, Undecided)):
         return held
     dropped: list[str] = []
     unseen = [(target, refused) for target in wanted if (refused := _unseen(tx, call, target, dropped)) is not None]
@@ -220,18 +230,20 @@ def _numbered_twin(tx: Transaction, call: Call, wanted: list[Target], tree: str)
 
 
 def _take(
-    tx: Transaction, call: Call, wanted: list[Target], normal: list[list[str]], tree: str
-) -> ClaimAnswer | DibsError:
-    """Claim it, or refuse with its holder; here, or in another working tree if the config says so."""
+    tx: Transaction, call: Call, wanted: list[Target], normal: list[list[str]], tree: str, turn: Turn
+) -> ClaimAnswer | Undecided | DibsError:
+    """Claim it, or wait, or refuse with its holder; here, or in another working tree if the config says so."""
     across = _elsewhere(tx, call, normal, tree)
     if across and call.policy.guards["across_worktrees"] == "block":
         held_there = _blocked(tx, call, normal, "", across)
         if held_there is not None:
             return _refuse(tx, call, wanted[0], tree, held_there)
-    request = grants.CLAIM.request(resources=[target["resource"] for target in wanted], tree=tree, by=BY, interest=True)
+    request = grants.CLAIM.request(
+        resources=[target["resource"] for target in wanted], tree=tree, by=BY, interest=True, **turn
+    )
     base = {target["resource"][1]: target["content"] for target in wanted}
-    held = grants.claim_at_once(tx, call, request, base)
-    if across and not isinstance(held, DibsError) and not held.get("renewed"):
+    held = grants.claim(tx, call, request, base)
+    if across and not isinstance(held, (DibsError, Undecided)) and not held.get("renewed"):
         _warn(tx, call, endings.living(tx, call, across), normal, tree)
     return held
 
@@ -518,8 +530,10 @@ EDIT = Operation(
         Field("tool", "text", "its tool", default="", longest=0),
         Field("more", "json", "paths in further working trees", default=(),
               items=(_TARGETS, _TREE, Field("local", "flag", "it has dibs' own record", required=True))),
+        Field("wait", "duration", "how long it waits in line", default=0, most=MAX_HOOK_WAIT_MS),
+        *WAITING,
     ),
-    errors=(Conflict, Forbidden, Held), takes=True, ahead=_ahead,
+    errors=(Conflict, Deadlock, Forbidden, Held, Quota), takes=True, ahead=_ahead, withdraws=True,
 )  # fmt: skip
 
 INTERNAL = (EDIT,)

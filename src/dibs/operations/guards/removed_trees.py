@@ -3,18 +3,21 @@
 Agents' clients and people remove linked working trees (`git worktree remove --force`, `rm -rf`), and no hook runs
 then. The ledgers outlive them: the next look of any process of dibs finds a ledger without its tree, and reports it.
 
-- success: each claim in that tree ends (`removed`), each unfinished file can be restored into another working tree, its
-  owners get a message, and one alert names them.
+- success: each claim in that tree ends (`removed`), and what the tree itself leased; each unfinished file can be
+  restored into another working tree, its owners get a message, and one alert names them.
 - retry: a report of the same ledger has no second effect; the kept contents are named by it.
 """
 
 from __future__ import annotations
 
+from dibs.errors import quoted
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import endings, resources
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import FOLLOW_UPS
 from dibs.operations.core.declare import HOSTS, Field, Operation
+from dibs.operations.environments import leases
+from dibs.operations.environments import records as lease_records
 from dibs.operations.guards import records
 from dibs.operations.guards.edit_guard import OWNERS, PATH
 from dibs.operations.messages import mailbox
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
-    from dibs.operations.guards.requests import TreeRemovedRequest
+    from dibs.operations.guards.requests import TreeRemovedRequest, TreeReturnedRequest
     from dibs.stores.seam import Transaction
 
     Work = tuple[str, Resource, str, Sequence[str]]  # the id of its copy, the path, the content, the owners
@@ -36,6 +39,11 @@ if TYPE_CHECKING:
 
         ended: list[str]  # the claims that were void with it
         kept: list[str]  # under which its unfinished work is kept
+
+    class TreeReturnedAnswer(TypedDict):
+        """Of `tree-returned`."""
+
+        restored: list[str]  # the contents that were kept of it
 
 
 MAX_CLAIMS_READ = 2_000
@@ -52,6 +60,7 @@ def _removed(tx: Transaction, call: Call, request: TreeRemovedRequest) -> Remove
     for claim in ended:
         endings.end(tx, claim, HOW)
     endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
+    leases.end(tx, lease_records.holder_of(request["name"], call.place), HOW)
     known = records.get_kept_of(tx, [f"v{identifier}" for identifier, *_ in request["work"]])
     new = [item for item in request["work"] if known[f"v{item[0]}"] is None and item[3]]
     by_owner: dict[str, list[str]] = {}
@@ -67,6 +76,25 @@ def _removed(tx: Transaction, call: Call, request: TreeRemovedRequest) -> Remove
     return {"ended": [claim["claim"] for claim in ended], "kept": [f"v{item[0]}" for item in new]}
 
 
+def _returned(tx: Transaction, call: Call, request: TreeReturnedRequest) -> TreeReturnedAnswer:
+    """All of it was brought back as a whole: nothing of it is missing any more."""
+    from dibs.operations.alerts import lifecycle
+
+    back = [
+        record
+        for record in records.all_kept(tx)
+        if record.get("ledger") == request["name"]
+        and records.place_of(record) == call.place
+        and not record.get("restored")
+    ]
+    for record in back:
+        records.put_kept(tx, {**record, "restored": True}, call.place)
+        data = {"id": record["violation"], "tree": request["tree"], "was": "", "now": record["blob"], "undo": ""}
+        tx.append("edit.restored", call.agent, record["path"], data)
+        lifecycle.note_restored(tx, call, request["name"])
+    return {"restored": [record["violation"] for record in back]}
+
+
 def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str, list[str]], paths: list[str]) -> None:
     from dibs.operations.alerts import suspicions
 
@@ -76,8 +104,8 @@ def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str,
         files = _few(by_owner[owner])
         text = (
             f"the working tree {tree} was removed with what you had not committed in it: {files}. It is kept: "
-            "`dibs restore` names it, and `dibs restore PATH` writes it into the working tree in which you run "
-            "it."
+            f"`dibs restore --tree {quoted(_name(tree))}` brings the whole tree back, and `dibs restore PATH` writes "
+            "one file into the working tree in which you run it."
         )
         mailbox.post(tx, owner, call.voice, HOW, text, tree=tree)
     suspicions.put(
@@ -85,6 +113,10 @@ def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str,
         paths=paths[:16], count=len(paths), reporter=call.reporter,
     )  # fmt: skip
     FOLLOW_UPS.suspicions(tx, call)
+
+
+def _name(tree: str) -> str:
+    return tree.rstrip("/").rpartition("/")[2] or tree
 
 
 def _few(names: list[str]) -> str:
@@ -109,4 +141,12 @@ REMOVED = Operation(
     registers=False,
 )  # fmt: skip
 
-INTERNAL = (REMOVED,)
+RETURNED = Operation(
+    "tree-returned", _returned, "All of a removed working tree was brought back.", sent_by=HOSTS,
+    fields=(
+        Field("name", "text", "its ledger", required=True),
+        Field("tree", "tree", "the top that it has now", required=True),
+    ),
+)  # fmt: skip
+
+INTERNAL = (REMOVED, RETURNED)

@@ -115,6 +115,23 @@ class EditRequest(TypedDict):
     client: str
     tool: str
     more: Sequence[Any]
+    wait: int
+    waiter: str
+    wake: str
+
+class GateRequest(TypedDict):
+    """The request of `gate`."""
+
+    files: Sequence[str]
+    commits: int
+    unlanded: int
+    branch: str
+    target: str
+    head: str
+    failed: str
+    excused: bool
+    shown: bool
+    answerable: bool
 
 class GiveBackRequest(TypedDict):
     """The request of `give-back`."""
@@ -192,6 +209,12 @@ class TreeRemovedRequest(TypedDict):
     name: str
     work: Sequence[tuple[str, Sequence[str], str, Sequence[str]]]
     age: int
+
+class TreeReturnedRequest(TypedDict):
+    """The request of `tree-returned`."""
+
+    name: str
+    tree: str
 
 class UndoDoneRequest(TypedDict):
     """The request of `undo-done`."""

@@ -13,6 +13,9 @@ the working tree); in addition to that, by their keys:
   there.
 - `makers` (agent → commit), `does`: commits that would be rewritten or dropped. Refused if an agent at work made one
   of them.
+  `unlanded`: nothing else has them; then it does not matter whether that agent is at work.
+- `unfinished`: uncommitted work in a working tree that would go as a whole. Refused, also to its author: what goes by
+  accident goes with its tree. The ways out are a commit, or a stash, which outlives the tree.
 - `stashes`, `takes`, `pushes`: the existing stashes, those that would go, whether one is made. The makers are kept
   from one such command to the next. Refused if another agent made it.
 - `record`: dibs' own record would go; the text is the command that leaves it there.
@@ -64,6 +67,8 @@ if TYPE_CHECKING:
         to: str
         main: bool
         makers: dict[str, str]
+        unlanded: bool
+        unfinished: list[str]
         stashes: list[str]
         takes: list[str]
         pushes: bool
@@ -113,6 +118,8 @@ FACTS = (
     Field("to", "raw", "the branch that HEAD would be on"),
     Field("main", "flag", "claims that are bound to no working tree count there"),
     Field("makers", "texts", "the commits that would go, by their agents"),
+    Field("unlanded", "flag", "nothing else has these commits, and they were never landed"),
+    Field("unfinished", "raws", "uncommitted work of the caller's own that would go with its working tree"),
     Field("stashes", "words", "the stashes that are there"),
     Field("takes", "words", "those that would go"),
     Field("pushes", "flag", "a stash is made"),
@@ -152,7 +159,7 @@ def refusal(tx: Transaction, call: Call, effect: TreeEffect, others: Sequence[Co
         return rewritten(tx, call, effect)
     if effect.get("head"):
         return _moved(tx, effect, others)
-    return _swept(tx, effect, others)
+    return _swept(tx, effect, others) or _unfinished(effect)
 
 
 def _repository(tx: Transaction, effect: TreeEffect, others: Sequence[Concern]) -> Forbidden | None:
@@ -169,6 +176,21 @@ def _repository(tx: Transaction, effect: TreeEffect, others: Sequence[Concern]) 
         "as it is; work in a repository of your own (`git clone . DIR`), or ask a person to do it.",
         repository=part,
     )
+
+
+def _unfinished(effect: TreeEffect) -> Conflict | None:
+    """Refuse to take away a working tree with uncommitted work in it."""
+    paths = effect.get("unfinished")
+    if not paths:
+        return None
+    more = f" and {len(paths) - MAX_FILES_SHOWN} more" if len(paths) > MAX_FILES_SHOWN else ""
+    where = quoted(effect["tree"])
+    return Conflict(
+        f"`{effect['what']}` would delete the working tree {effect['tree']} with work in it that is not committed: "
+        f"{', '.join(paths[:MAX_FILES_SHOWN])}{more}. Commit it first (`git -C {where} add -A`, `git -C {where} "
+        f"commit`); or put it aside on purpose, where it outlives the tree: `git -C {where} stash push -u`.",
+        paths=list(paths[:MAX_FILES_SHOWN]), tree=effect["tree"],
+    )  # fmt: skip
 
 
 # --- files
@@ -366,7 +388,11 @@ def _moved(tx: Transaction, effect: TreeEffect, others: Sequence[Concern]) -> He
 def rewritten(tx: Transaction, call: Call, effect: TreeEffect) -> Forbidden | None:
     """Refuse to rewrite or drop the commits of an agent that is at work: it continues from what it knows."""
     for agent, commit in sorted(effect["makers"].items()):
-        if related(agent, call.agent) or not is_at_work(tx, call, agent):
+        if related(agent, call.agent):
+            continue
+        if not is_at_work(tx, call, agent):
+            if effect.get("unlanded"):
+                return _unlanded(tx, effect, agent, commit)
             continue
         does = effect.get("does", "drop")
         return Forbidden(
@@ -377,6 +403,16 @@ def rewritten(tx: Transaction, call: Call, effect: TreeEffect) -> Forbidden | No
             commit=commit,
         )
     return None
+
+
+def _unlanded(tx: Transaction, effect: TreeEffect, agent: str, commit: str) -> Forbidden:
+    return Forbidden(
+        f"`{effect['what']}` would drop {commit[:10]}, a commit of {name_of(tx, agent)} that was never landed and that "
+        "nothing else has. Land the branch (`dibs land BRANCH`), keep it under another name (`git branch -m BRANCH "
+        "kept/BRANCH`), or ask a person to delete it.",
+        agent=agent,
+        commit=commit,
+    )
 
 
 def is_at_work(tx: Transaction, call: Call, name: str) -> bool:

@@ -19,7 +19,8 @@ guard (edit_guard.py) like any other edit. This file decides about everything el
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Forbidden, Held, Transient, quoted, say_blocked
+from dibs.error_subtypes import Transient
+from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants, resources, views

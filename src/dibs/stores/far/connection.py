@@ -16,7 +16,8 @@ import os
 import ssl
 
 from dibs import jsontext
-from dibs.errors import ERRORS, Invalid, Unauthorized, Unavailable, Unreachable, from_parts, quoted
+from dibs.error_subtypes import Unreachable
+from dibs.errors import ERRORS, Invalid, Unauthorized, Unavailable, from_parts, quoted
 from dibs.stores.turns import forked
 
 TYPE_CHECKING = False

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import Unavailable, Unreachable
+from dibs.error_subtypes import Unreachable
+from dibs.errors import Unavailable
 from dibs.machine import clock
 from dibs.stores.far.connection import FarConnection, Lost
 from dibs.stores.opening import configured_url

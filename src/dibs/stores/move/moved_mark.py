@@ -7,7 +7,8 @@ every transaction; it is in the record that each transaction reads.
 
 from __future__ import annotations
 
-from dibs.errors import Moved, Moving, quoted
+from dibs.error_subtypes import Moved, Moving
+from dibs.errors import quoted
 
 MOVING, MOVED = "moving", "moved"
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import Unavailable, Unreachable
+from dibs.error_subtypes import Unreachable
+from dibs.errors import Unavailable
 from dibs.machine import clock
 from dibs.stores.opening import MEMORY_FILE
 from dibs.stores.redis.store import fallback_mark

@@ -5,7 +5,8 @@ A setting that a person should change is a warning; what keeps dibs from working
 
 from __future__ import annotations
 
-from dibs.errors import AccessDenied, DibsError, counted
+from dibs.error_subtypes import AccessDenied
+from dibs.errors import DibsError, counted
 from dibs.stores.redis.wire import LOOPBACK, SCHEMES_WITHOUT_LIBRARY
 from dibs.stores.seam import ERROR, WARNING
 from dibs.stores.urls import hidden

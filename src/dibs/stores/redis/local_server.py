@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.errors import Unavailable, Unreachable
+from dibs.error_subtypes import Unreachable
+from dibs.errors import Unavailable
 from dibs.machine import clock, programs
 from dibs.stores.engines import NO_SERVER
 from dibs.stores.move import moved_mark

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import Busy, DibsError, Invalid, Unavailable, Unreachable
+from dibs.error_subtypes import Unreachable
+from dibs.errors import Busy, DibsError, Invalid, Unavailable
 from dibs.machine import caller, clock
 from dibs.stores.move import moved_mark
 from dibs.stores.opening import LEAVE, MEMORY_FILE, WAIT

@@ -7,7 +7,8 @@ with its release takes a tenth to a third longer, too much for long-lived proces
 
 from __future__ import annotations
 
-from dibs.errors import AccessDenied, DibsError, Unavailable, Unreachable
+from dibs.error_subtypes import AccessDenied, Unreachable
+from dibs.errors import DibsError, Unavailable
 from dibs.machine import clock
 from dibs.stores.urls import hidden
 

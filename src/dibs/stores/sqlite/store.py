@@ -16,7 +16,7 @@ from fcntl import LOCK_UN, flock
 import apsw
 
 from dibs import jsontext
-from dibs.errors import DibsError, Invalid, Moving, Replaced, Unavailable
+from dibs.errors import Busy, DibsError, Invalid, Unavailable
 from dibs.machine import clock, processes
 from dibs.stores.seam import (
     AFTER_KEY,
@@ -100,6 +100,13 @@ def _refuse_lost(path: str, kept: str) -> None:
         raise database_file.cannot_open(path)
 
 
+def _replaced(path: str, what: str) -> DibsError:
+    """The refusal to use files that other processes do not use."""
+    from dibs.error_subtypes import Replaced
+
+    return Replaced(f"{path}{what}. Nothing was changed; open it again.", path=path)
+
+
 def create(path: str, commit: int = 0) -> str:
     """Make a new database, whose first token is above `commit`; returns its id."""
     return database_file.create(path, commit)
@@ -160,7 +167,11 @@ class SqliteStore(BaseStore):
         while True:
             try:
                 return self._turns.call(body, argument, self._timeout)
-            except Moving:
+            except Busy as error:
+                from dibs.error_subtypes import Moving
+
+                if not isinstance(error, Moving):
+                    raise
                 end = end or clock.since_boot() + int(self._timeout * 1000)
                 if clock.since_boot() >= end:
                     raise
@@ -513,15 +524,9 @@ class SqliteStore(BaseStore):
         except OSError:
             raise database_file.cannot_open(self.path) from None
         if (found.st_dev, found.st_ino) != self._file:
-            message = f"{self.path} was replaced while this process had it open. Nothing was changed; open it again."
-            raise Replaced(message, path=self.path)
-
+            raise _replaced(self.path, " was replaced while this process had it open")
         if self._beside and self._found_beside() != self._beside:
-            message = (
-                f"{self.path}-wal or -shm was removed or replaced while this process had the database open. "
-                "Nothing was changed; open it again."
-            )
-            raise Replaced(message, path=self.path)
+            raise _replaced(self.path, "-wal or -shm was removed or replaced while this process had the database open")
 
     def _found_beside(self) -> list[tuple[int, int]]:
         """The files next to the database now. SQLite keeps using the ones it opened, even after they are deleted."""

@@ -43,6 +43,7 @@ class Claude(Client):
     private_file = ".claude/settings.local.json"
     pages = ("CLAUDE.md", "AGENTS.md")  # the second only if there is no first, so none is created next to one
     imports_pages = True
+    shows_status = True
     note = (
         "Claude Code runs what dibs advises without asking (permissions.allow in its settings), but nothing "
         "that runs programs or raises rights, such as `dibs deploy`, `worker`, `kill`"

@@ -21,6 +21,8 @@ HARMLESS = (
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 9_500_000_000  # it reports the end of a command that still runs after ten seconds
 RUNS_GIT_HOOKS = True
+HOLDS: dict[str, int] = {".codex/hooks.json": 1}  # seen: 603 s, and its command ran after that
 NAMELESS = ()
+ENDS = "block"
 
 deny, context = agents.claude_denial, agents.claude_context

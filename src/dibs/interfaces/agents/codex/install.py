@@ -27,6 +27,7 @@ class Codex(Client):
     in_repository = in_home = (".codex",)
     settings_file = ".codex/hooks.json"
     pages = ("AGENTS.md",)
+    shows_status = True
     note = f"Codex runs what dibs advises without asking ({RULES_FILE}), once the folder is trusted"
     trust_order = "type /hooks in Codex, in each working tree, and trust the hooks of dibs"
 

@@ -6,7 +6,22 @@ It also reads hooks of Claude Code's form, and then uses that dialect.
 from __future__ import annotations
 
 from dibs.interfaces import agents
-from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, NOTE, PATCH, PROMPT, READ, SHELL, STOP
+from dibs.interfaces.agents import (
+    AFTER,
+    BEFORE,
+    BOOT,
+    BORN,
+    DIED,
+    EDIT,
+    END,
+    FAIL,
+    NOTE,
+    PATCH,
+    PROMPT,
+    READ,
+    SHELL,
+    STOP,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +30,7 @@ if TYPE_CHECKING:
 EVENTS = {
     "sessionStart": BOOT, "userPromptSubmitted": PROMPT, "preToolUse": BEFORE, "postToolUse": AFTER,
     "postToolUseFailure": AFTER, "agentStop": STOP, "subagentStart": BORN, "subagentStop": DIED, "sessionEnd": END,
+    "errorOccurred": FAIL,
     "permissionRequest": NOTE, "PermissionRequest": NOTE, "Notification": NOTE,
     "SessionStart": BOOT, "SessionEnd": END, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
     "PostToolUseFailure": AFTER, "Stop": STOP, "SubagentStart": BORN, "SubagentStop": DIED,
@@ -32,7 +48,9 @@ HARMLESS = (
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = True
+HOLDS: dict[str, int] = {}
 NAMELESS = ()
+ENDS = ""  # its hook is not told what the agent said last, so a question cannot be told from an end
 
 
 def deny(event: str, reason: str) -> HookAnswer:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dibs.interfaces.agents.adapter import HookAnswer, HookEntry
 
 REGISTERED = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd",
-              "permissionRequest")  # fmt: skip
+              "permissionRequest", "errorOccurred")  # fmt: skip
 
 
 class Copilot(Client):
@@ -23,7 +23,8 @@ class Copilot(Client):
     session_variables = ("COPILOT_AGENT_SESSION_ID",)
     process_names = ("copilot",)
     strict = (".github/hooks",)
-    aliases = ("copilot-cli", "github-copilot", "github-copilot-cli")
+    # VS Code's agent reads the same file
+    aliases = ("copilot-cli", "github-copilot", "github-copilot-cli", "vscode", "vs-code", "visual-studio-code")
     in_repository = (".github/copilot-instructions.md", ".github/copilot", ".github/hooks")
     in_home = (".copilot",)
     settings_file = ".github/hooks/dibs.json"
@@ -33,6 +34,12 @@ class Copilot(Client):
     note = (
         "Copilot asks before each `dibs …`: a repository cannot allow it. Start it with `--allow-tool "
         "'shell(dibs claim:*)'` and the like; `shell(dibs:*)` would let it run any program"
+    )
+    advice = (
+        (
+            "vscode hooks",
+            "whether VS Code's agent runs these hooks, too, cannot be seen from here: it does unless switched off",
+        ),
     )
     trust_order = "start `copilot` in this repository, in each working tree, and trust the folder"
 

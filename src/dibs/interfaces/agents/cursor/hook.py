@@ -28,6 +28,8 @@ HARMLESS = (
 PROJECT_VARIABLE = ""  # CURSOR_PROJECT_DIR is not in every version: the search for the launcher begins there
 YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = True
+HOLDS: dict[str, int] = {}
+ENDS = ""
 # One report tells of payloads without a tool's name. A path alone may be a deletion, so it counts as one.
 NAMELESS = (
     ("command", "Shell"), ("old_string", "StrReplace"), ("edits", "StrReplace"), ("contents", "Write"),

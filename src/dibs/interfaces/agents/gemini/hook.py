@@ -20,7 +20,9 @@ HARMLESS = (
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = False  # its shell sets core.hooksPath to nothing
+HOLDS: dict[str, int] = {".gemini/settings.json": 1000}  # seen: 603 s, and its command ran after that
 NAMELESS = ()
+ENDS = "deny"
 
 context = claude_context
 

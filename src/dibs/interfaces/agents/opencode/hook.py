@@ -23,7 +23,9 @@ HARMLESS = (
 PROJECT_VARIABLE = "OPENCODE_PROJECT_DIR"  # the plugin sets it, to the working tree that it lies in
 YIELDS_AFTER_NS = 0
 RUNS_GIT_HOOKS = True
+HOLDS: dict[str, int] = {}
 NAMELESS = ()
+ENDS = ""  # its event that a turn is over is not asked
 
 
 def deny(event: str, reason: str) -> HookAnswer:

@@ -48,9 +48,9 @@ class OpenCode(Client):
 
         return {event: {"command": command(self, event)} for event in hook.EVENTS}
 
-    def settings_merged(self, text: str | None, path: str, *, mcp: bool = False) -> str:
+    def settings_merged(self, text: str | None, path: str, *, mcp: bool = False, hold: int = 0) -> str:
         """The plugin, with the launcher's commands."""
-        del mcp
+        del mcp, hold
         from dibs import jsontext
 
         if text is not None and not text.startswith(FIRST):

@@ -31,6 +31,7 @@ FIELDS = (
     Field("hosts", "integer", "with a server: N folders that stand for machines (default 3)", default=3, metavar="N"),
     Field("serve", "flag", "show a fleet at work on the page of a server, until Ctrl-C", default=False),
     Field("seconds", "integer", "with --serve: end after this long (default 900)", default=900, metavar="N"),
+    Field("machine", "flag", "show ten test suites on this machine, without slots and with them", default=False),
     Field("keep", "flag", "keep the scratch repository and print its path", default=False),
 )
 HOSTS = 3
@@ -44,6 +45,8 @@ def run(words: Words) -> int:
 
     if words.fields.get("serve"):
         return _serve(words)
+    if words.fields.get("machine"):
+        return _machine(words)
     size = plan.Size(
         _number(words, "agents", plan.MIN_AGENTS, plan.MAX_AGENTS, plan.AGENTS),
         _number(words, "edits", plan.MIN_EDITS, plan.MAX_EDITS, plan.EDITS),
@@ -84,6 +87,22 @@ def _record(words: Words, result: DemoResult, engine: str) -> str:
     except DibsError:
         return ""  # no workspace, or one that takes nothing now: the demo itself is what was asked for
     return str(session.place.root)
+
+
+def _machine(words: Words) -> int:
+    """Test suites on this machine, all at once and through slots."""
+    from dibs.demo import machine, machine_plot
+
+    others = sorted(words.fields.keys() - {"machine", "agents"})
+    if others:
+        raise Invalid(f"demo --machine takes only --agents, not --{others[0]}", field=others[0])
+    agents = _number(words, "agents", 1, machine.MAX_AGENTS, machine.AGENTS)
+    result = machine.play_machine(agents, quiet=words.json)
+    if words.json:
+        sys.stdout.write(jsontext.encode({**result, "verdict": machine_plot.verdict(result)}) + "\n")
+    else:
+        machine_plot.show(result)
+    return YES if result["ok"] else NO
 
 
 def _serve(words: Words) -> int:
@@ -139,6 +158,7 @@ COMMAND = Command(
     examples=(
         ("dibs demo", "twelve agents, twenty edits each"),
         ("dibs demo --serve", "a fleet on the page of a server; prints the address to open"),
+        ("dibs demo --machine", "ten test suites at once on this machine, without slots and with them; 40 seconds"),
         ("dibs demo --agents 4 --edits 10 --keep", "a small one; keeps the scratch repository"),
     ),
 )

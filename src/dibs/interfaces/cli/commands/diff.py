@@ -10,6 +10,7 @@ from dibs.errors import YES, counted, quoted
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import read
+from dibs.interfaces.cli.render import times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def run(words: Words) -> int:
     answer: DiffAnswer = session.answer(operation, call, values)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **answer}) + "\n")
+    elif "at" in answer:
+        terminal.write(since(answer))
     elif not answer["files"]:
         sys.stdout.write(f"{terminal.clean(answer['name'])} has no uncommitted work on this machine\n")
     else:
@@ -51,6 +54,14 @@ def text(answer: DiffAnswer, top: str) -> list[str]:
         )
     )
     return lines
+
+
+def since(answer: DiffAnswer) -> list[str]:
+    """What changed since a time."""
+    ago = times.ago(answer["at"])
+    lines = [line for one in answer["files"] for line in _file(one)]
+    files, name = counted(len(answer["files"]), "file"), terminal.clean(answer["name"])
+    return [*lines, terminal.Aside(f"{files} of {name} changed in the last {ago}")]
 
 
 def _file(one: DiffFileView) -> list[str]:
@@ -79,6 +90,8 @@ COMMAND = Command(
         ("dibs diff codex-2", "what that agent changed and no commit has"),
         ("dibs diff codex-2 -- src/", "only below src/"),
         ("dibs diff codex-2 --stat", "only the files, with their numbers of lines"),
+        ("dibs diff --at 14:32", "what changed in this working tree since then"),
+        ("dibs diff src/api.py --at 20m", "what became of a file"),
     ),
     notes=("The agent may be at work, idle or dead. `dibs undo AGENT` takes out what this shows.",),
 )

@@ -16,6 +16,7 @@ from dibs.interfaces.agents import BEFORE
 from dibs.interfaces.agents.adapter import MADE
 from dibs.interfaces.cli.doctor import committed
 from dibs.interfaces.install import githooks, mcp_probe, plan, private, probe
+from dibs.interfaces.install.settings import hold_of
 from dibs.workspace import launcher
 from dibs.workspace.known_clients import NAMES
 
@@ -132,7 +133,7 @@ def _clients(session: Session, base: str) -> Iterator[CheckView]:
         return
     yield from _proven(session, used, trees)
     for client in used:
-        yield from _current(client, base, local=private.is_here(session.place))
+        yield from _current(client, base, hold_of(session.config.policy), local=private.is_here(session.place))
         yield from _allowed(client, trees)
         yield from _trusted(client, trees)
     yield from _servers(used, trees)
@@ -155,9 +156,10 @@ def _proven(session: Session, used: list[str], trees: list[str]) -> Iterator[Che
         yield _check("guards", False, f"they could not be tried: {getattr(error, 'message', error)}")
 
 
-def _current(client: str, base: str, *, local: bool) -> Iterator[CheckView]:
-    """Are the settings as this dibs would write them?"""
+def _current(client: str, base: str, hold: int, *, local: bool) -> Iterator[CheckView]:
+    """Are the settings as this dibs would write them, for guards that hold a call for `hold` seconds?"""
     adapter = agents.of(client)
+    message = "{path} was written by an older dibs, or changed; `dibs init --clients {client}` brings it up to date"
     path = f"{base}/{(local and adapter.private_file) or adapter.settings_file}"
     try:
         with open(path, encoding="utf-8", newline="") as file:
@@ -165,12 +167,16 @@ def _current(client: str, base: str, *, local: bool) -> Iterator[CheckView]:
         if not agents.of(client).settings_commands(text, path):
             return  # a plugin guards
         mcp = bool(_server(client, f"{base}/{agents.of(client).mcp_file}"))
-        if agents.of(client).settings_merged(text, path, mcp=mcp) == text and not _old_files(client, base):
+        if adapter.settings_merged(text, path, mcp=mcp, hold=hold) == text and not _old_files(client, base):
             return
+        if hold and adapter.settings_merged(text, path, mcp=mcp) == text:
+            message = (
+                "the config lets guards wait in line, and {path} gives them no time for it: they refuse at once; "
+                "`dibs init --clients {client}` gives it"
+            )
     except (OSError, ValueError, DibsError):
         return  # what is wrong with it was said already
-    message = f"{path} was written by an older dibs, or changed; `dibs init --clients {client}` brings it up to date"
-    yield _check(f"{client} settings", False, message, WARNING)
+    yield _check(f"{client} settings", False, message.format(path=path, client=client), WARNING)
 
 
 def _old_files(client: str, base: str) -> list[str]:

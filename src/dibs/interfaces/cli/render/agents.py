@@ -82,6 +82,8 @@ def _agents(result: AgentsAnswer) -> Items:
 
 def _state(agent: AgentView) -> str:
     """What it is at; since when, where that tells something."""
+    if "until" in agent.get("limited", {}):
+        return f"{agent['activity']} ({times.left(agent['limited']['until'])})"
     since = agent["waits"]["since"] if "waits" in agent else agent.get("stalled_since")
     return f"{agent['activity']} ({times.ago(since)})" if since else agent["activity"]
 

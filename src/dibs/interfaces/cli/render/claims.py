@@ -5,6 +5,7 @@ from __future__ import annotations
 from dibs.errors import asking, counted, named, restoring, taking_away
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.render import AT_WORK, continued, times
+from dibs.operations.core.call import OF_TREE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         ClaimAnswer,
         ClaimView,
         ConfirmAnswer,
+        PoolView,
         ReleaseAnswer,
         RenewAnswer,
         StatusAnswer,
@@ -85,9 +87,10 @@ def _ask(result: AskAnswer) -> Items:
 def status(result: StatusAnswer, about: Surroundings, *, every: bool = False) -> Items:
     """The state of a workspace, what needs attention first. `about` is what only the door knows of it."""
     waiting = result["waiting"]
-    holders = {claim["agent"] for claim in result["claims"]} | {task["agent"] for task in result["tasks"]}
+    holders = {one["agent"] for one in result["claims"] if not one["agent"].startswith(OF_TREE)}
+    working = holders | {task["agent"] for task in result["tasks"]}
     head = [about["workspace"], about["store"]]
-    head.append(f"{counted(len(holders), 'agent')} at work, {len(waiting)} waiting")
+    head.append(f"{counted(len(working), 'agent')} at work, {len(waiting)} waiting")
     items: Lines = [terminal.Line(" · ".join(head), "bold"), *_hints(result, about["refused"]), ""]
     places = [(waiter, _waits_for(waiter, result["claims"])) for waiter in waiting]
     rows = [
@@ -95,13 +98,28 @@ def status(result: StatusAnswer, about: Surroundings, *, every: bool = False) ->
         for row in _rows(claim, result, [(waiter, on[1]) for waiter, on in places if on and on[0] is claim])
     ]  # fmt: skip
     items += _held(rows, every=every) if rows else ["nothing is held"]
-    for waiter in [waiter for waiter, on in places if on is None]:
+    for waiter in [waiter for waiter, on in places if on is None and not _is_told(waiter, result.get("pools", ()))]:
         items.append(f"{named(waiter)} waits for {', '.join(waiter['resources'])} ({times.ago(waiter['since'])})")
+    pools = [_pool(pool) for pool in result.get("pools", ()) if pool["taken"] or pool["waiting"]]
+    items += ["", *pools] if pools else []
     longest = min([(waiter["since"], on[1]) for waiter, on in places if on], default=None)
     if longest is not None:
         ways = f"`{asking(longest[1])}` asks its holder, `{taking_away([longest[1]])}` takes it away"
         items += ["", f"to free one: {ways}"]
     return [*items, *continued(result)]
+
+
+def _pool(pool: PoolView) -> terminal.Line:
+    """How much of a pool is taken, and who waits for it."""
+    text = f"{pool['name']}: {len(pool['taken'])} of {counted(pool['size'], 'unit')} taken"
+    waiting = pool["waiting"]
+    if not waiting:
+        return terminal.Line(text, "")
+    who = [named(one) + (f" for {one['units']}" if one["units"] > 1 else "") for one in waiting[:MAX_WAITERS_SHOWN]]
+    who += [f"and {len(waiting) - len(who)} more"] if len(waiting) > len(who) else []
+    since = times.ago(waiting[0]["since"])
+    how = f"waits ({since})" if len(waiting) == 1 else f"wait, the first for {since}"
+    return terminal.Line(f"{text}; {', '.join(who)} {how}", "yellow")
 
 
 def _held(rows: list[tuple[str, ...]], *, every: bool) -> Lines:
@@ -160,6 +178,11 @@ def _waits_for(waiter: WaiterView, claims: list[ClaimView]) -> tuple[ClaimView, 
     return None
 
 
+def _is_told(waiter: WaiterView, pools: Sequence[PoolView]) -> bool:
+    """Does the line of a pool tell of a waiter?"""
+    return all(any(name == pool["name"] for pool in pools) for name in waiter["resources"])
+
+
 STYLES = {"error": "red", "warning": "yellow", "info": "dim"}  # of an alert, by its severity
 
 
@@ -181,6 +204,10 @@ def _needing(agents: Sequence[AgentView]) -> Lines:
         if "waits" in agent:
             what = f" ({agent['waits']['what']})" if agent["waits"]["what"] else ""
             state = f"has waited for a person for {times.ago(agent['waits']['since'])}{what}"
+        elif "limited" in agent:
+            limit = agent["limited"]
+            left = f" ({times.left(limit['until'])})" if "until" in limit else ""
+            state = f"is limited{left}: {limit['what'] or 'its client could not go on'}"
         elif "stalled_since" in agent:
             state = f"is stalled: no sign and no CPU time for {times.ago(agent['stalled_since'])}"
         else:
