@@ -7,6 +7,8 @@ FENCED = f"{HANDOVER}::test_claims_task_and_unfinished_files_pass_at_once_and_th
 NEXT = f"{HANDOVER}::test_the_next_agent_that_starts_gets_it_in_its_boot_and_no_other_does[memory]"
 
 ROWS = (
+    ("offers.cancel", "drop call _release",
+     f"{HANDOVER}::test_an_offer_is_taken_back_by_a_person_and_what_was_kept_is_free"),
     # the first holder is fenced, and told
     ("work.pass_on", "never if within", FENCED),
     ("_passes", "drop operand WATCH", f"{HANDOVER}::test_what_belongs_to_a_running_program_does_not_pass"),

@@ -514,6 +514,8 @@ def _handover_ended(t: Teller, e: LogEvent, d: HandoverEnded, _: Known | None) -
     whose = f"the work of {t.who(e['subject'])}"
     if d["why"] == "lapsed":
         return f"No agent started in time to take over {whose}: it was released."
+    if d["why"] == "cancelled":
+        return f"The offer of {whose} to the next agent was taken back: it was released."
     return f"Another hand-over of {whose} took the place of the first."
 
 

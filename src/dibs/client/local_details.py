@@ -159,7 +159,8 @@ def _taken_over(session: Session, tree: Tree, agent: str, paths: list[str]) -> l
 
 
 def warnings(session: Session) -> list[str]:
-    """What is wrong with the store itself, as far as a person should act on it."""
+    """What is wrong with the store itself, or with git's hooks, as far as a person should act on it."""
+    from dibs.client import dropped_hooks
     from dibs.stores import opening
 
     pin = opening.read_pin(session.place.local)
@@ -167,4 +168,4 @@ def warnings(session: Session) -> list[str]:
         from dibs.stores.urls import hidden
 
         return [f"SQLite replaces {hidden(pin.fallback)}, which did not start; `dibs up` comes back to it."]
-    return session.store.describe()["warnings"]
+    return [*session.store.describe()["warnings"], *dropped_hooks.told(session.place)]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def boot(event: Event, place: Place) -> str:
     """The agent starts, or starts again: register it and brief it."""
-    from dibs.client import env_beliefs, memory_files
+    from dibs.client import dropped_hooks, env_beliefs, memory_files
     from dibs.guards import audit, briefing, cleanup
     from dibs.ledger import working_tree
     from dibs.ledger.state import session_line, turn_line
@@ -59,7 +59,7 @@ def boot(event: Event, place: Place) -> str:
         unfinished.take_over(tree, call.agent, result)
     from dibs.guards import leftovers
 
-    left = leftovers.told(session, call, tree)
+    left = [*leftovers.told(session, call, tree), *([] if event.subagent else dropped_hooks.told(place))]
     if session.config.policy.env["vars"] and not event.subagent:
         from dibs.guards import tree_env
 

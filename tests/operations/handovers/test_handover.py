@@ -245,6 +245,30 @@ def test_if_nobody_starts_in_time_it_is_released_and_the_person_is_told(crew: Cr
     assert crew.call(PERSON, "alerts")["alerts"] == []
 
 
+def test_an_offer_is_taken_back_by_a_person_and_what_was_kept_is_free(crew: Crew) -> None:
+    at_work(crew)
+    hand(crew, "NEXT")
+    with pytest.raises(Invalid, match="--cancel"):
+        crew.call(PERSON, "handover", agent="old")
+    with pytest.raises(Invalid, match="--cancel"):
+        crew.call(PERSON, "handover", agent="old", to="NEXT", cancel=True)
+    with pytest.raises(Forbidden):
+        crew.call("bob", "handover", agent="old", cancel=True, client=30)
+    shown = crew.call(PERSON, "handover", agent="old", cancel=True, dry_run=True)
+    assert crew.holders(), "only shown"
+    answer = crew.call(PERSON, "handover", agent="old", cancel=True)
+    assert answer["cancelled"]
+    assert (answer["claims"], answer["tasks"]) == (shown["claims"], ["docker"])
+    assert crew.holders() == []
+    assert crew.call("boss", "task show", id="docker")["task"]["state"] == "planned"
+    crew.call("ann", "boot", client=32, tree=TREE)
+    assert crew.holders() == []
+    assert [event["data"]["why"] for event in crew.events("handover.ended")] == ["cancelled"]
+    with pytest.raises(NotFound, match="no work of old is kept"):
+        crew.call(PERSON, "handover", agent="old", cancel=True)
+    crew.clean()
+
+
 def test_a_later_hand_over_takes_what_was_kept_for_the_next_one(crew: Crew) -> None:
     at_work(crew)
     hand(crew, "NEXT")

@@ -291,7 +291,8 @@ class AsyncMethods:
         self,
         agent: str,
         *,
-        to: str,
+        to: str | None = None,
+        cancel: bool | None = None,
         note: str | None = None,
         dry_run: bool | None = None,
         request_id: str | None = None,
@@ -299,7 +300,7 @@ class AsyncMethods:
         """Hand an agent's work over to another agent: claims, task, unfinished files and a briefing.
 
         Answers: handover, agent, state, own, to, claims[], tasks[], files[], left[], waiting[]; sometimes name,
-        to_name, until.
+        to_name, until, cancelled.
         Raises: NotFound, Invalid, Forbidden, Killed, Held, Deadlock, Quota, Busy, Unavailable, Fenced.
         """
 

@@ -22,7 +22,8 @@ KEYS = {
     "EmitAnswer": "event",
     "ExplainAnswer": "what, others[], steps[], now[], earlier, unread, missing[], more, cursor",
     "HandoverAnswer": (
-        "handover, agent, state, own, to, claims[], tasks[], files[], left[], waiting[]; sometimes name, to_name, until"
+        "handover, agent, state, own, to, claims[], tasks[], files[], left[], waiting[]; sometimes name, to_name, "
+        "until, cancelled"
     ),
     "InboxAnswer": "messages[], more, cursor",
     "KillAnswer": "agents[], killed, voided[], count, running[]; sometimes ended",

@@ -36,6 +36,7 @@ class HandoverAnswer(TypedDict):
     to: str | None  # None: the next agent that starts
     to_name: NotRequired[str]
     until: NotRequired[str]  # then an offer lapses
+    cancelled: NotRequired[bool]  # the offer was taken back: what it kept is released
     claims: list[GrantView]  # under new tokens; of an offer, kept by the caller
     tasks: list[str]
     files: list[UnfinishedFile]

@@ -36,4 +36,5 @@ class HandoverEnded(TypedDict):
     why: Literal[
         "lapsed",  # no agent started in time
         "replaced",  # by another hand-over
+        "cancelled",  # taken back
     ]

@@ -4,6 +4,8 @@
   message and no longer waits for what it got. The first holder is told; its tokens are fenced: whatever it finishes,
   renews, confirms or edits late is refused with the receiver's name.
 - NEXT: the caller keeps the claims for an hour, and the next agent that starts gets them (offers.py).
+- cancelled: `cancel` ends an offer to NEXT: what was kept is released, the task goes back to the queue. The first
+  holder gets nothing back, and its files stay as they are. Without an offer it is `not_found`.
 - waiters: the choice of a person, an orchestrator or the holder comes before the queue. Waiters keep their turn, are
   told, and the answer names them. A hand-over that would cause a deadlock is refused.
 - refusal: an unknown receiver, or one that is killed, left or dead (with those that are there); a task that does not
@@ -26,6 +28,7 @@ from dibs.operations.claims import endings, releases
 from dibs.operations.core.call import iso, process_name, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.handovers import briefing, offers
+from dibs.operations.handovers.records import get_offer
 from dibs.operations.handovers.work import Work, pass_on
 from dibs.stores.seam import prefix_range
 
@@ -49,9 +52,13 @@ MAX_FILES = 200  # with unfinished work, in one hand-over
 def _handover(tx: Transaction, call: Call, request: HandoverRequest) -> HandoverAnswer | DibsError:
     """Pass an agent's work on."""
     to = request["to"]
+    if bool(to) is request["cancel"]:
+        raise Invalid("say who gets it: `--to AGENT` or `--to NEXT`; or `--cancel` to take an offer back", field="to")
     agent = get_agent(tx, request["agent"])
     if agent is None:
         raise names.unknown(tx, request["agent"])
+    if request["cancel"]:
+        return _cancelled(tx, call, agent, dry_run=request["dry_run"])
     work = Work(tx, call, agent, request["files"])
     call.know([agent["process"]])
     if work.is_empty:
@@ -81,6 +88,19 @@ def _handover(tx: Transaction, call: Call, request: HandoverRequest) -> Handover
     briefing.tell(tx, call, work, receiver, passed, terms)
     _settle(tx, call, agent["agent"])
     return _answer(tx, call, agent, to, passed, terms["handover"])
+
+
+def _cancelled(tx: Transaction, call: Call, agent: Agent, *, dry_run: bool) -> HandoverAnswer:
+    """End the offer of an agent's work."""
+    offer = get_offer(tx, agent["agent"])
+    if offer is None:
+        name = names.name_of(tx, agent["agent"], agent)
+        raise NotFound(f"no work of {name} is kept for the next agent.", agent=agent["agent"])
+    call.know([agent["process"]])
+    answer = _answer(tx, call, agent, None, offers.as_is(Work.offered(tx, call, agent, offer)), offer["handover"])
+    if not dry_run:
+        offers.cancel(tx, call, offer)
+    return {**answer, "cancelled": True}
 
 
 def _settle(tx: Transaction, call: Call, agent: str) -> None:
@@ -157,8 +177,9 @@ OPERATIONS = (
         group="agents",
         fields=(
             Field("agent", "agent", "whose work: its id or name", positional=True, required=True, metavar="AGENT"),
-            Field("to", "agent", "the agent that gets it; NEXT: the next one that starts", required=True,
+            Field("to", "agent", "the agent that gets it; NEXT: the next one that starts", default="",
                   metavar="AGENT|NEXT"),
+            Field("cancel", "flag", "take an offer to NEXT back: what is kept is released", default=False),
             Field("note", "text", "what the receiver should know", default="", metavar="T"),
             Field("dry_run", "flag", "only show what would pass", default=False),
             Field(

@@ -5,6 +5,7 @@
 - who: an agent whose process is new, no person and no subagent; one that the task fits and whose role may write the
   files. Work in a working tree is for an agent that starts in that tree.
 - expiry: after an hour the claims are released, the task is in the queue, and whoever offered it is told.
+- cancelled: the same at once; whoever offered it is told, unless it is the caller.
 - replaced: a later hand-over of the same agent takes what is kept.
 """
 
@@ -99,6 +100,23 @@ def end(tx: Transaction, offer: Offer, why: str) -> None:
 def lapse(tx: Transaction, offer: Offer) -> None:
     """No agent started in time: what was kept is released, and whoever kept it is told."""
     end(tx, offer, "lapsed")
+    _release(tx, offer)
+    text = f"No agent started in time to take over the work of {names.name_of(tx, offer['agent'])}: it is released."
+    if not within(offer["agent"], offer["by"]):
+        mailbox.post(tx, offer["by"], "dibs", HANDED, text, handover=offer["handover"])
+
+
+def cancel(tx: Transaction, call: Call, offer: Offer) -> None:
+    """The offer is taken back: what was kept is released, and whoever kept it is told by another caller."""
+    end(tx, offer, "cancelled")
+    _release(tx, offer)
+    if offer["by"] != call.agent:
+        text = f"{call.name} took back the offer of {names.name_of(tx, offer['agent'])}'s work: it is released."
+        mailbox.post(tx, offer["by"], call.agent, HANDED, text, handover=offer["handover"])
+
+
+def _release(tx: Transaction, offer: Offer) -> None:
+    """Release what was kept for the next agent."""
     if within(offer["agent"], offer["by"]):
         return  # its own claims
     freed: list[Resource] = []
@@ -107,5 +125,3 @@ def lapse(tx: Transaction, offer: Offer) -> None:
             endings.give_back(tx, claim, claim["resources"], "released")
             freed += claim["resources"]
     endings.serve(tx, freed)
-    text = f"No agent started in time to take over the work of {names.name_of(tx, offer['agent'])}: it is released."
-    mailbox.post(tx, offer["by"], "dibs", HANDED, text, handover=offer["handover"])

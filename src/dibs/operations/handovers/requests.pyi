@@ -8,6 +8,7 @@ class HandoverRequest(TypedDict):
 
     agent: str
     to: str
+    cancel: bool
     note: str
     dry_run: bool
     files: Sequence[tuple[str, str]]

@@ -27,7 +27,7 @@ def run(words: Words) -> int:
     """Show, ask if the agent is at work, do."""
     operation = catalogue.operation("handover")
     session, call, values = read(operation, words)
-    only_shown = bool(words.fields.get("dry_run"))
+    only_shown = bool(words.fields.get("dry_run") or words.fields.get("cancel"))
     values.pop("yes", None)
     if not only_shown and not words.fields.get("yes"):
         seen: HandoverAnswer = session.answer(operation, call, {**values, "dry_run": True})
@@ -39,7 +39,7 @@ def run(words: Words) -> int:
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **answer}) + "\n")
     else:
-        terminal.write(_preview(answer) if only_shown else _done(answer))
+        terminal.write(_preview(answer) if words.fields.get("dry_run") else _done(answer))
     return YES
 
 
@@ -90,6 +90,8 @@ def _more(texts: list[str]) -> str:
 
 def _done(answer: HandoverAnswer) -> list[str]:
     name = terminal.clean(named(answer))
+    if answer.get("cancelled"):
+        return [f"the offer of {name}'s work to the next agent is taken back:", *_items(answer)]
     if answer["to"]:
         first = f"the work of {name} is {_to(answer)}'s now, which was told:"
     else:
@@ -111,6 +113,7 @@ COMMAND = Command(
     examples=(
         ("dibs handover codex-2 --to claude-owl", "claims, task, unfinished files and a briefing pass at once"),
         ("dibs handover codex-2 --to NEXT --note 'tests are red'", "the next agent that starts here gets it"),
+        ("dibs handover codex-2 --cancel", "take that offer back"),
         ("dibs handover codex-2 --to claude-owl --dry-run", "only look at what would pass"),
     ),
     notes=(
