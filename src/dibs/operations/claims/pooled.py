@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     T = TypeVar("T", ClaimTerms, Waiter)
 
 MAX_POOLS_NAMED = 8  # in an error
+MAX_ENDED = 100  # records that are over: more than these count as if they were not, until those have ended
 PRESSURE_POLL_MS = 2_000  # the figure is the average of 10 seconds
 
 
@@ -299,7 +300,7 @@ def overlaps_of(tx: Transaction, call: Call, terms: ClaimTerms, figures: Mapping
         if records.is_interest(record):
             if own:
                 found.interests.append(record)
-        elif record["until"] <= tx.now:
+        elif record["until"] <= tx.now and len(found.ended) < MAX_ENDED:
             found.ended.append(record)
         elif records.is_waiter(record):
             found.queue.append(record)
