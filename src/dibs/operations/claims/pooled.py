@@ -15,7 +15,6 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.claims import records, resources
 from dibs.operations.pools.allocation import allocate
-from dibs.operations.pools.allocation import left_over as left_over_of
 from dibs.operations.pools.shapes import shape_of, size_of, units_of
 
 TYPE_CHECKING = False
@@ -228,25 +227,3 @@ def units_for(
         ]
     found.decide(waiter, None)
     return found if found.is_free else None
-
-
-def left_over(tx: Transaction, name: str, wish: Wish) -> tuple[list[str], list[Claim], list[Claim | Waiter]]:
-    """The units of a pool that a new request could have, up to as many as it wishes for; the holders; what is over."""
-    claims: list[Claim] = []
-    queue: list[Waiter] = []
-    over: list[Claim | Waiter] = []
-    for record in records.within_ranges(tx, records.ranges_of([["name", name]])):
-        if records.is_interest(record):
-            continue
-        if record["until"] <= tx.now:
-            over.append(record)
-        elif records.is_waiter(record):
-            queue.append(record)
-        else:
-            claims.append(record)
-    queue.sort(key=lambda waiter: waiter["ticket"])
-    earlier = [_request(other, name, other["pools"][name]) for other in queue if name in other.get("pools", ())]
-    held = {unit for claim in claims for unit in _named(claim["resources"], name)}
-    asked: Request = {"named": (), "count": wish["count"], "units": units_of(wish["shape"]),
-                      "unusable": wish.get("unusable", ())}  # fmt: skip
-    return left_over_of(asked, earlier, held), claims, over
