@@ -1,7 +1,8 @@
 """`dibs demo --machine`: ten agents run their test suites on this machine, first all at once, then through slots.
 
-One suite runs alone first: what it takes there, times LIMIT_FACTOR, is the time limit of every suite. Then two rounds:
-all agents start at once, without slots and with a pool of SLOTS units. What is shown is what was seen in this run.
+A short suite alone shows how fast the machine is now; the suites are as long as PLAYED_S allows. Then one runs alone:
+what it takes, times LIMIT_FACTOR, is the time limit of every suite. Then two rounds: all agents start at once, without
+slots and with a pool of SLOTS units. What is shown is what was seen in this run.
 However it ends (Ctrl-C, SIGTERM, an error), no process and no folder is left behind.
 """
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 AGENTS, MAX_AGENTS = 10, 32
 SLOTS = 2
-SUITE_S = 2.2  # of CPU time for each worker: some 40 s in all, with a time limit of four times that
+PLAYED_S = 40.0  # in all, about; the two rounds and the one suite alone are shares of it
+PROBE_S, LEAST_S = 0.3, 0.05  # of CPU time for each worker: of the short suite, and of the others at least
 LIMIT_FACTOR = 4.0
 ALONE_LIMIT_S = 60.0  # a machine on which one suite takes longer has no processor to spare
 MAX_WORKERS = 32
@@ -35,7 +37,7 @@ POOL = "\n[pools]\nbuild = {{ size = {slots} }}\n"
 OVER = ("passed", "failed", "refused")
 
 
-def play_machine(agents: int, seconds: float = SUITE_S, *, quiet: bool = False) -> MachineResult:
+def play_machine(agents: int, seconds: float = PLAYED_S, *, quiet: bool = False) -> MachineResult:
     """Play it all; returns what was seen."""
     begun = clock.since_boot()
     workers = processors()
@@ -46,20 +48,20 @@ def play_machine(agents: int, seconds: float = SUITE_S, *, quiet: bool = False) 
     place = scratch.Scratch()
     try:
         place.prepare()
-        alone = _Suites(place, "alone", 1, workers, seconds, ALONE_LIMIT_S).play()
-        if not alone["passed"]:
-            message = f"one suite alone did not end within {ALONE_LIMIT_S:g} s: this machine has no processor to spare"
-            raise Unavailable(message)
-        took = alone["runs"][0]["ended"] - alone["runs"][0]["began"]
+        # without slots all end at the time limit; with them one after the other, as far as the processors are shared
+        shares = 1 + LIMIT_FACTOR + agents
+        speed = _alone(place, "probe", workers, PROBE_S) / PROBE_S
+        work = max(LEAST_S, seconds / shares / speed)
+        took = _alone(place, "alone", workers, work)
         limit = round(took * LIMIT_FACTOR, 1)
         _say(f"One suite alone: {workers} workers, {took:.1f} s. The time limit of each: {limit:g} s.", quiet=quiet)
         _say(f"{agents} agents start theirs at once, without slots …", quiet=quiet)
-        without = _Suites(place, "without", agents, workers, seconds, limit).play()
+        without = _Suites(place, "without", agents, workers, work, limit).play()
         place.init()
         with open(f"{place.repo}/.dibs/config.toml", "a", encoding="utf-8") as config:
             config.write(POOL.format(slots=SLOTS))
         _say(f"{agents} agents start theirs at once, with {SLOTS} slots …", quiet=quiet)
-        guarded = _Suites(place, "with", agents, workers, seconds, limit, repo=place.repo).play()
+        guarded = _Suites(place, "with", agents, workers, work, limit, repo=place.repo).play()
     except OSError as error:
         raise Unavailable(f"the demo cannot play in {place.folder}: {error.strerror or error}") from None
     finally:
@@ -72,6 +74,15 @@ def play_machine(agents: int, seconds: float = SUITE_S, *, quiet: bool = False) 
         "ok": not guarded["failed"], "agents": agents, "processors": workers, "slots": SLOTS, "alone": took,
         "limit": limit, "without": without, "with": guarded, "seconds": (clock.since_boot() - begun) / 1000,
     }  # fmt: skip
+
+
+def _alone(place: scratch.Scratch, which: str, workers: int, work: float) -> float:
+    """How many seconds one suite takes that nothing of the demo runs next to."""
+    seen = _Suites(place, which, 1, workers, work, ALONE_LIMIT_S).play()
+    if not seen["passed"]:
+        message = f"one suite alone did not end within {ALONE_LIMIT_S:g} s: this machine has no processor to spare"
+        raise Unavailable(message)
+    return seen["runs"][0]["ended"] - seen["runs"][0]["began"]
 
 
 def processors() -> int:

@@ -128,6 +128,10 @@ def next_steps(chosen: list[str], known: tuple[str, ...], *, local: bool) -> lis
         "end the trial with `dibs init --uninstall`, or `dibs init` for the whole team" if local
         else "start a second agent; `dibs top` or `dibs status` shows who has what"
     )  # fmt: skip
+    steps.append(
+        "many agents, one machine? `[pools]` in .dibs/config.toml, off until you uncomment it, lets no more test suites "
+        "run at once than it says: `dibs demo --machine` shows it"
+    )
     return steps
 
 

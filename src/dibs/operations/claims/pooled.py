@@ -15,7 +15,6 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.claims import records, resources
 from dibs.operations.pools.allocation import allocate
-from dibs.operations.pools.allocation import left_over as left_over_of
 from dibs.operations.pools.buckets import due_in, take
 from dibs.operations.pools.records import get_buckets, put_bucket
 from dibs.operations.pools.shapes import shape_of, size_of, units_of
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     T = TypeVar("T", ClaimTerms, Waiter)
 
 MAX_POOLS_NAMED = 8  # in an error
-MAX_ENDED = 100  # records that are over: more than these count as if they were not, until those have ended
 PRESSURE_POLL_MS = 2_000  # the figure is the average of 10 seconds
 
 
@@ -301,7 +299,7 @@ def overlaps_of(tx: Transaction, call: Call, terms: ClaimTerms, figures: Mapping
         if records.is_interest(record):
             if own:
                 found.interests.append(record)
-        elif record["until"] <= tx.now and len(found.ended) < MAX_ENDED:
+        elif record["until"] <= tx.now:
             found.ended.append(record)
         elif records.is_waiter(record):
             found.queue.append(record)
@@ -327,28 +325,6 @@ def units_for(
         ]
     found.decide(waiter, None)
     return found if found.is_free else None
-
-
-def left_over(tx: Transaction, name: str, wish: Wish) -> tuple[list[str], list[Claim], list[Claim | Waiter]]:
-    """The units of a pool that a new request could have, up to as many as it wishes for; the holders; what is over."""
-    claims: list[Claim] = []
-    queue: list[Waiter] = []
-    over: list[Claim | Waiter] = []
-    for record in records.within_ranges(tx, records.ranges_of([["name", name]])):
-        if records.is_interest(record):
-            continue
-        if record["until"] <= tx.now:
-            over.append(record)
-        elif records.is_waiter(record):
-            queue.append(record)
-        else:
-            claims.append(record)
-    queue.sort(key=lambda waiter: waiter["ticket"])
-    earlier = [wanted(other, name) for other in queue if name in other.get("pools", ())]
-    held = {unit for claim in claims for unit in named(claim["resources"], name)}
-    asked: Request = {"named": (), "count": wish["count"], "units": units_of(wish["shape"]),
-                      "unusable": wish.get("unusable", ())}  # fmt: skip
-    return left_over_of(asked, earlier, held), claims, over
 
 
 def units_at_once(

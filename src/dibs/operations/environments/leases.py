@@ -20,12 +20,13 @@ The holder is the tree itself: no agent's end, no process's death and no new ses
 from __future__ import annotations
 
 from dibs.errors import Held, Invalid, NotFound
-from dibs.operations.claims import endings, pooled, resources, views
+from dibs.operations.claims import endings, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import HOUR, MAX_DURATION_MS
 from dibs.operations.environments import records
+from dibs.operations.environments.vacancies import Vacancies
 from dibs.operations.pools.shapes import shape_of, size_of, units_of
 
 TYPE_CHECKING = False
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import TypedDict
 
-    from dibs.operations.claims.records import Claim, Terms, Wish
+    from dibs.operations.claims.records import Claim, Terms
     from dibs.operations.core.call import Call
     from dibs.operations.core.policy import EnvVariable
     from dibs.operations.environments.requests import EnvLeaseRequest, EnvListRequest, EnvReleaseRequest
@@ -208,21 +209,20 @@ def _choose(
     tx: Transaction, call: Call, pool: str, counts: dict[str, int], unusable: Sequence[str]
 ) -> dict[str, list[str]] | Held:
     """Units of one pool for some variables; the refusal if there are not enough."""
-    shape = _shape(call, pool)
+    shape, name = _shape(call, pool), f"{resources.POOL}{pool}"
     in_a_row = "range" in shape
-    wish: Wish = {"count": size_of(shape), "shape": shape, "unusable": [*unusable] if in_a_row else []}
-    name = f"{resources.POOL}{pool}"
-    free, holders, over = pooled.left_over(tx, name, wish)
-    if over:
-        endings.clear(tx, call, over, ())
-        free, holders, _ = pooled.left_over(tx, name, wish)
-    found = _assigned(free, counts, in_a_row=in_a_row)
-    dead = endings.gone(tx, call, holders) if found is None else ()
+    in_use = unusable if in_a_row else ()
+    there = Vacancies(tx, name, shape, in_use)
+    if there.over:
+        endings.clear(tx, call, there.over, ())
+        there = Vacancies(tx, name, shape, in_use)
+    found = _assigned(there.free, counts, in_a_row=in_a_row)
+    dead = endings.gone(tx, call, there.holders) if found is None else ()
     if dead:
         endings.clear(tx, call, (), dead)
-        free, holders, _ = pooled.left_over(tx, name, wish)
-        found = _assigned(free, counts, in_a_row=in_a_row)
-    return _shortage(tx, shape, pool, counts, free, holders) if found is None else found
+        there = Vacancies(tx, name, shape, in_use)
+        found = _assigned(there.free, counts, in_a_row=in_a_row)
+    return _shortage(tx, shape, name, counts, there, in_use) if found is None else found
 
 
 def _shape(call: Call, pool: str) -> Shape:
@@ -254,23 +254,23 @@ def _row(free: Sequence[str], count: int) -> list[str]:
 
 
 def _shortage(
-    tx: Transaction, shape: Shape, pool: str, counts: dict[str, int], free: Sequence[str], holders: list[Claim]
+    tx: Transaction, shape: Shape, name: str, counts: dict[str, int], there: Vacancies, in_use: Sequence[str]
 ) -> Held:
     """The refusal: how many there are, how many of them are free, which agents and trees have the others."""
     size, asked = size_of(shape), sum(counts.values())
-    name = f"{resources.POOL}{pool}"
-    text = f"{name} has {size} {'unit' if size == 1 else 'units'}, {len(free) or 'none'} free"
-    if len(free) >= asked:
-        block = max(counts.values())
-        text += f", but not {block} in a row"
-    names = ", ".join(counts)
+    text = f"{name} has {size} {'unit' if size == 1 else 'units'}, {len(there.free) or 'none'} free"
+    if len(there.free) >= asked:
+        text += f", but not {max(counts.values())} in a row"
+    others = set(in_use) & set(units_of(shape))
+    if others:
+        text += f" (something on this machine listens on {len(others)})"
     text += (
-        f"; this working tree needs {asked} for {names}. `dibs env --list` shows which trees have them, "
+        f"; this working tree needs {asked} for {', '.join(counts)}. `dibs env --list` shows which trees have them, "
         "`dibs env --release` in one of them gives them back."
     )
-    shown = [views.blocker(tx, claim, [["name", name]]) for claim in holders[:MAX_BLOCKERS_SHOWN]]
-    more = max(0, len(holders) - MAX_BLOCKERS_SHOWN)
-    return Held(text, blockers=shown, more=more, wanted=[name], free={name: [len(free), size]}, units=asked)
+    shown = [views.blocker(tx, claim, [["name", name]]) for claim in there.holders[:MAX_BLOCKERS_SHOWN]]
+    more = max(0, len(there.holders) - MAX_BLOCKERS_SHOWN)
+    return Held(text, blockers=shown, more=more, wanted=[name], free={name: [len(there.free), size]}, units=asked)
 
 
 # --- release, list

@@ -24,16 +24,11 @@ if TYPE_CHECKING:
 
 def allocate(request: Request, earlier: Iterable[Request], held: Collection[str]) -> list[str] | None:
     """The units that a request gets: those that it names, then the first free ones; None if it has to wait."""
-    given = left_over(request, earlier, held)
-    return given if len(given) == len(request["named"]) + request["count"] else None
-
-
-def left_over(request: Request, earlier: Iterable[Request], held: Collection[str]) -> list[str]:
-    """The units that a request can have: all that it wants, or as many as there are."""
     taken = set(held)
     for other in earlier:
         taken.update(free_for(other, taken))
-    return free_for(request, taken)
+    given = free_for(request, taken)
+    return given if len(given) == len(request["named"]) + request["count"] else None
 
 
 def free_for(request: Request, taken: Collection[str]) -> list[str]:
