@@ -140,7 +140,7 @@ def test_commands_that_run_what_is_asked_for_take_a_unit(pools: Repository, comm
     assert units(pools) == {"ada": ["pool:build:0"]}
 
 
-@pytest.mark.parametrize("command", ["echo suite", "git commit -m suite --allow-empty", "npm install", "train", "ls"])
+@pytest.mark.parametrize("command", ["echo suite", "git commit -m suite --allow-empty", "npm install", "ls"])
 def test_other_commands_take_none(pools: Repository, command: str) -> None:
     begun(pools, "ada", command)
     assert units(pools) == {}

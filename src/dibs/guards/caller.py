@@ -45,7 +45,12 @@ class Queued(BaseException):
     def __init__(self, session: Session, operation: Operation, call: Call, fields: Fields, place: str) -> None:
         super().__init__(place)
         self.session, self.operation, self.call, self.fields, self.place = session, operation, call, fields, place
-        self.look: Callable[[Answer], None] | None = None  # at each poll
+        self.look: Callable[[Answer], None] = _nothing  # at each poll
+        self.granted: Callable[[Answer], None] = _nothing  # at its turn
+
+
+def _nothing(_: Answer) -> None:
+    """A claim that a file's guard waited for is the agent's, and is found there."""
 
 
 def run_or_queue(session: Session, operation: Operation, call: Call, fields: Fields) -> Json:

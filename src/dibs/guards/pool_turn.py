@@ -54,8 +54,14 @@ def take(session: Session, event: Event, commands: Sequence[Simple], tree: Tree)
         found = run_or_queue(session, UNITS, call, fields)
     except Queued as queued:
         queued.look = lambda said: _look(session, call, list(pools), said)
+        queued.granted = lambda said: _note(event, said)
         raise
-    event.units = [*[one["claim"] for one in found["claims"]], *found["under"]]
+    _note(event, found)
+
+
+def _note(event: Event, granted: Answer) -> None:
+    """The claims that the command runs under: those that end with it, and those made by hand."""
+    event.units = [*[one["claim"] for one in granted["claims"]], *granted["under"]]
 
 
 def _look(session: Session, call: Call, pools: list[str], said: Answer) -> None:

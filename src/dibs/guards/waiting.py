@@ -55,13 +55,12 @@ def wait(event: Event, place: Place, queued: Queued) -> None:
     def check(said: Answer) -> None:
         if os.getppid() != parent or _is_gone(queued.call):
             raise Ended(GONE)
-        if queued.look is not None:
-            queued.look(said)
+        queued.look(said)
 
     try:
         for number in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):
             _signal.signal(number, _end)
-        wait_loop.run(queued.session, queued.operation, queued.call, fields, check, queued.place)
+        queued.granted(wait_loop.run(queued.session, queued.operation, queued.call, fields, check, queued.place))
     except Ended as ended:
         raise Held(str(ended)) from None
     finally:

@@ -69,8 +69,9 @@ def _units(tx: Transaction, call: Call, request: UnitsRequest) -> UnitsAnswer | 
         if not own:
             wanted.setdefault(count, []).append(pool)
     taken: list[ClaimAnswer] = []
-    for count, pools in sorted(wanted.items()):
-        answer = _claim(tx, call, request, pools, count)
+    placed = {count: _is_place(tx, call, request["waiter"], pools) for count, pools in wanted.items()}
+    for count, pools in sorted(wanted.items(), key=lambda one: not placed[one[0]]):  # first what it waits for
+        answer = _claim(tx, call, request, pools, count, request["waiter"] if placed[count] else "")
         if isinstance(answer, (DibsError, Undecided)):
             _give_back(tx, call, [one["claim"] for one in taken])
             passes = all(call.policy.pools["named"][pool]["on_timeout"] == "pass" for pool in pools)
@@ -80,14 +81,13 @@ def _units(tx: Transaction, call: Call, request: UnitsRequest) -> UnitsAnswer | 
 
 
 def _claim(
-    tx: Transaction, call: Call, request: UnitsRequest, pools: Sequence[str], count: int
+    tx: Transaction, call: Call, request: UnitsRequest, pools: Sequence[str], count: int, waiter: str
 ) -> ClaimAnswer | Undecided | DibsError:
     """As many units of each of these pools, in one claim. It lasts as long as a claim may: no suite renews it."""
     policy = call.policy
     names = [["name", f"{resources.POOL}{pool}", ""] for pool in pools]
     lasts = None if policy.patterns or any("ttl" in policy.pools["named"][one] for one in pools) else policy.max_ttl
-    turn = {"wait": request["wait"], "wake": request["wake"]}
-    turn["waiter"] = request["waiter"] if _is_place(tx, call, request["waiter"], pools) else ""
+    turn = {"wait": request["wait"], "waiter": waiter, "wake": request["wake"]}
     return grants.claim(
         tx, call,
         grants.CLAIM.request(
