@@ -33,7 +33,7 @@ MADE = "Made from the declarations by `make generate`."
 HEADER = re.compile(r"(?:# )?\[\[?([\w.]+)\]?\]\s*(?:#\s*(.*))?$")
 ENTRY = re.compile(r'(?:# )?([a-z_]+|"[^"]+") = (.+?)(?:\s+# ?(.*))?$')
 MORE = re.compile(r"#\s+# (.*)$")
-CLAIM = ("expires", "remaining", "live", "check", "renew", "release")
+CLAIM = ("unit", "expires", "remaining", "live", "check", "renew", "release")
 WORKSPACE = (
     "root",
     "update",

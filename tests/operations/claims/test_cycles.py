@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dibs.errors import Deadlock, DibsError, Held, Quota
-from dibs.operations.claims import deadlocks
+from dibs.operations.claims import places
 from dibs.testing.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 
@@ -238,7 +238,7 @@ def test_an_earlier_waiter_for_what_an_agent_lacks_is_not_passed() -> None:
 
 def test_a_search_that_would_read_too_much_is_refused_and_leaves_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     fleet = Fleet()
-    monkeypatch.setattr(deadlocks, "MAX_READ", 20)
+    monkeypatch.setattr(places, "MAX_READ", 20)
     fleet.claim("h", "n:1")
     fleet.claim("z", "n:2")
     fleet.claim("b", "n:2", wait=MINUTE)
@@ -283,7 +283,7 @@ def test_a_crowd_of_waiters_that_hold_something_does_not_cost_the_square(monkeyp
 
 def test_a_waiter_whose_claims_nobody_waits_for_searches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     fleet = Fleet()
-    monkeypatch.setattr(deadlocks, "MAX_READ", 0)
+    monkeypatch.setattr(places, "MAX_READ", 0)
     fleet.claim("h", "n:1")
     fleet.claim("a", "n:2")
     assert fleet.claim("a", "n:1", wait=MINUTE)["waiting"]

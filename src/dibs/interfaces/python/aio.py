@@ -319,6 +319,16 @@ class AsyncClaim:
         return self.claim.resources
 
     @property
+    def unit(self) -> str:
+        """The one unit of a pool that it has."""
+        return self.claim.unit
+
+    @property
+    def units(self) -> list[str]:
+        """All units of pools that it has."""
+        return self.claim.units
+
+    @property
     def mode(self) -> Mode:
         """How."""
         return self.claim.mode

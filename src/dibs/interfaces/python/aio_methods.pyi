@@ -731,7 +731,7 @@ class AsyncMethods:
         """Show which agent holds what, and which agents wait.
 
         Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_groups[], alert_count, more, cursor;
-        sometimes undelivered[], warnings[].
+        sometimes pools[], undelivered[], warnings[].
         Raises: Invalid, Busy, Unavailable.
         """
 

@@ -6,8 +6,12 @@ each step is one operation.
 
 from __future__ import annotations
 
+from itertools import filterfalse
+
 from dibs.errors import DibsError
 from dibs.machine import clock
+from dibs.operations.claims.resources import is_pool, pool_of
+from dibs.workspace.paths import of_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +26,11 @@ if TYPE_CHECKING:
     OnLost = Callable[["Claim", DibsError], None]
 
 
+def is_of_pool(text: str) -> bool:
+    """Is it a unit of a pool, as an answer names it?"""
+    return bool(pool_of(("name", text)))
+
+
 MAX_INTERRUPTS = 8  # while an interrupted release is repeated; a person does not press more often
 
 
@@ -34,7 +43,7 @@ class Claim:
 
     __slots__ = (
         "_asked", "_auto_renew", "_workspace", "answer", "expires_at", "id", "lost", "mode", "on_lost", "released",
-        "resources", "token", "until",
+        "resources", "token", "units", "until",
     )  # fmt: skip
 
     def __init__(self, workspace: Workspace, answer: ClaimAnswer, asked: list[Any], *, auto_renew: bool) -> None:
@@ -45,11 +54,23 @@ class Claim:
         self.id: str = answer["claim"]
         self.token: int = answer["token"]
         self.resources: list[str] = answer["resources"]
+        self.units: list[str] = answer.get("units", [])  # the own names of the units of pools among them
+        if self.units:  # what is renewed and released is what was given, not any unit of the pool
+            self._asked = [*filterfalse(is_pool, asked), *map(of_name, filter(is_of_pool, self.resources))]
         self.mode: Mode = answer["mode"]
         self.keep(answer["expires_at"])
         self.lost: DibsError | None = None  # why it is no longer ours, as far as it is known
         self.released = False
         self.on_lost: OnLost | None = None
+
+    @property
+    def unit(self) -> str:
+        """The one unit of a pool that it has: "3100" of `pool:port`. Raises Invalid if it has none, or several."""
+        if len(self.units) != 1:
+            from dibs.errors import Invalid
+
+            raise Invalid(f"the claim on {', '.join(self.resources)} has {len(self.units)} units of pools, not one")
+        return self.units[0]
 
     @property
     def expires(self) -> datetime:

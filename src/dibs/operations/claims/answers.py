@@ -156,6 +156,7 @@ class WaiterView(TypedDict):
     until: str
     reason: str
     holders: list[WaitedForView]
+    units: NotRequired[int]  # of each pool that it waits for any unit of
 
 
 class WaitedForView(TypedDict):
@@ -167,6 +168,35 @@ class WaitedForView(TypedDict):
     resource: str
     since: str
     expires_at: str
+
+
+class UnitView(TypedDict):
+    """A unit of a pool that is taken."""
+
+    unit: str  # its own name
+    agent: str
+    name: NotRequired[str]
+    since: str
+    until: str
+
+
+class PoolWaiterView(TypedDict):
+    """An agent that waits for units of a pool."""
+
+    agent: str
+    name: NotRequired[str]
+    units: int
+    since: str
+
+
+class PoolView(TypedDict):
+    """A pool of the config."""
+
+    name: str  # `pool:NAME`
+    size: int  # units; 0: it has only a rate
+    free: int
+    taken: list[UnitView]
+    waiting: list[PoolWaiterView]  # the first one first
 
 
 class AlertAction(TypedDict):
@@ -228,5 +258,6 @@ class StatusAnswer(Page):
     alerts: list[AlertShort]  # open and acknowledged, the most severe first; the first 20
     alert_groups: list[AlertGroup]  # the open ones by kind: what people read
     alert_count: int
+    pools: NotRequired[list[PoolView]]  # if the config has any
     undelivered: NotRequired[list[Undelivered]]  # alerts that the command or webhook of the config did not take
     warnings: NotRequired[list[str]]  # the store needs attention

@@ -12,15 +12,17 @@ again at every poll, so a deadlock that came from a hand-over or from a subagent
 An agent that holds nothing which another agent waits for is in no deadlock, and searches nothing: a crowd that waits
 for one name costs each waiter no more than its own turn. A search reads the records of each resource once, and takes
 each of them once; one that would read more than MAX_READ is given up, and the request with it (`quota`).
+
+A wait for a pool ends with any of its units, so a cycle through one is only a suspicion: pool_deadlocks.py decides.
 """
 
 from __future__ import annotations
 
 from dibs.errors import Deadlock, Quota
 from dibs.operations.alerts import suspicions
-from dibs.operations.claims import endings, records, resources, views
+from dibs.operations.claims import endings, records, resources
+from dibs.operations.claims.places import MAX_READ, Reads, places_of, step
 from dibs.operations.core.call import FOLLOW_UPS, iso, related
-from dibs.operations.core.policy import MAX_WAITS_PER_AGENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,18 +37,34 @@ if TYPE_CHECKING:
     Blocker = Claim | Waiter
     Came = tuple[Want, Blocker]  # the place that waits for another (or for its agent), and the record in its way
 
-MAX_READ = 8_000  # trips and records in one search: some 100 ms; a fleet has fewer waiters by far
 MAX_CLAIMS_LOOKED_AT = 64  # of the asking agent, for waiters; an agent that holds more searches
 
 
-def find(tx: Transaction, request: Want, in_the_way: Sequence[Blocker]) -> list[CycleStep]:
-    """The deadlock that this request would cause, as steps (agent, resource, holder); empty if there is none."""
+def find(tx: Transaction, request: Want, in_the_way: Sequence[Blocker], place: Waiter | None = None) -> list[CycleStep]:
+    """The deadlock that this request would cause, as steps (agent, resource, holder); empty if there is none.
+
+    `place`: its own in the queue, if it has one.
+    """
     start = request["agent"]
-    if not is_awaited(tx, start):
+    if not (_waits_for_itself(in_the_way, start) or is_awaited(tx, start)):
         return []
+    if "pools" in request:
+        from dibs.operations.claims import pool_deadlocks
+
+        return pool_deadlocks.find(tx, request, place)
     search = _Search(tx, start, lambda record: records.is_claim(record) and record["agent"] == start)
-    search.count(len(in_the_way))
-    return search.follow([(request, iter(in_the_way))])
+    search.reads.add(len(in_the_way))
+    steps = search.follow([(request, iter(in_the_way))])
+    if steps and search.met_pools:
+        from dibs.operations.claims import pool_deadlocks
+
+        return pool_deadlocks.find(tx, request, place)
+    return steps
+
+
+def _waits_for_itself(in_the_way: Sequence[Blocker], agent: str) -> bool:
+    """Does an agent want units of a pool of which it holds some?"""
+    return any(record["agent"] == agent and records.is_claim(record) for record in in_the_way)
 
 
 def find_past(tx: Transaction, request: Want, queue: list[Waiter]) -> list[CycleStep]:
@@ -62,7 +80,11 @@ def find_past(tx: Transaction, request: Want, queue: list[Waiter]) -> list[Cycle
         lambda record: record["agent"] in agents if records.is_claim(record) else record["waiter"] in waiters,
         granted=request,
     )
-    steps = search.follow_places(_places_of(tx, request["agent"]))
+    steps = search.follow_places(places_of(tx, request["agent"]))
+    if steps and search.met_pools:
+        from dibs.operations.claims import pool_deadlocks
+
+        steps = pool_deadlocks.find_past(tx, request)
     if not steps:
         return []
     name = resources.shown(request["resources"])[0]
@@ -114,18 +136,18 @@ def _has_waiters(tx: Transaction, claim: Claim) -> bool:
         return any(
             records.is_waiter(record)
             and record["until"] > tx.now
-            and endings.blocks(claim, record["mode"], record["agent"])
+            and (endings.blocks(claim, record["mode"], record["agent"]) or _wants_units(record, claim))
             for record in records.overlapping(tx, claim["resources"], claim["tree"], most=records.MAX_COST)
         )
     except Quota:
         return True  # perhaps
 
 
-def _places_of(tx: Transaction, agent: str) -> list[Place]:
-    """The agent's live places in queues, and its waits for tasks."""
-    places: list[Place] = [*records.waiters_of(tx, agent, limit=MAX_WAITS_PER_AGENT)]
-    places += records.task_places_of(tx, agent, MAX_WAITS_PER_AGENT)
-    return [place for place in places if place["until"] > tx.now]
+def _wants_units(waiter: Waiter, claim: Claim) -> bool:
+    """Does another agent, of whatever family, wait for units of a pool that this claim has some of?"""
+    return waiter["agent"] != claim["agent"] and any(
+        resources.pool_of(resource) in waiter.get("pools", ()) for resource in claim["resources"]
+    )
 
 
 class _Crowd:
@@ -134,11 +156,22 @@ class _Crowd:
     def __init__(self, blockers: list[Blocker]) -> None:
         blockers.sort(key=lambda record: record["ticket"] if records.is_waiter(record) else 0)
         self.claims: dict[str, list[Claim]] = {}  # by agent
+        self._all = blockers
         self._left: dict[Mode, list[Blocker]] = {mode: [] for mode in resources.MODES}
         for record in blockers:
             self._left[record["mode"]].append(record)
             if records.is_claim(record):
                 self.claims.setdefault(record["agent"], []).append(record)
+
+    def take_all(self, place: Place) -> Iterator[Blocker]:
+        """The records of a pool that may be in the way of a place, and that no earlier one took: of all families."""
+        taken = 0
+        for record in self._all:
+            if records.is_waiter(record) and record["ticket"] >= place["ticket"]:
+                break
+            taken += 1
+            yield record
+        self._all = self._all[taken:]
 
     def take(self, place: Place, *, waiters: bool) -> Iterator[Blocker]:
         """The records in the way of a place that no earlier place took; with `waiters` also the earlier waiters."""
@@ -168,7 +201,8 @@ class _Search:
         self._known = {start}  # agents whose places were looked up
         self._came: dict[str, Came | None] = {}  # by waiter; None for a place that the search began with
         self._crowds: dict[tuple[str, ...], _Crowd] = {}  # by tree and resource
-        self._read = 0
+        self.reads = Reads()
+        self.met_pools = False  # a place waits for any unit of a pool: then a cycle alone proves nothing
 
     def follow_places(self, places: list[Place]) -> list[CycleStep]:
         """The steps from the first of these places, all of one agent, that leads there."""
@@ -194,12 +228,16 @@ class _Search:
         if record["agent"] in self._known:
             return []
         self._known.add(record["agent"])
-        self.count(1)
-        return _places_of(self._tx, record["agent"])
+        self.reads.add(1)
+        return places_of(self._tx, record["agent"])
 
     def _before(self, place: Place) -> Iterator[Blocker]:
         """What a place waits for: holders, and earlier waiters for what its agent does not hold yet."""
-        crowds = [(resource, self._crowd(resource, place["tree"])) for resource in place["resources"]]
+        for name in place.get("pools", ()):
+            self.met_pools = True
+            yield from self._crowd(["name", name], "").take_all(place)
+        outside = resources.without_pools(place["resources"])
+        crowds = [(resource, self._crowd(resource, place["tree"])) for resource in outside]
         own_claims = [claim for _, crowd in crowds for claim in crowd.claims.get(place["agent"], ())]
         missing = endings.missing([*own_claims, *self._granted], place)
         for resource, crowd in crowds:
@@ -208,33 +246,19 @@ class _Search:
     def _crowd(self, resource: Resource, tree: str) -> _Crowd:
         key = (tree, *resource)
         if key not in self._crowds:
-            self.count(1)
+            self.reads.add(1)
             live: list[Blocker] = []
             for record in records.overlapping(self._tx, [resource], tree, most=records.MAX_COST):
-                self.count(1)
+                self.reads.add(1)
                 if not records.is_interest(record) and record["until"] > self._tx.now:
                     live.append(record)
             self._crowds[key] = _Crowd(live)
         return self._crowds[key]
 
-    def count(self, read: int) -> None:
-        """So many were read."""
-        self._read += read
-        if self._read > MAX_READ:
-            raise Quota(what="claims and waiters that can be searched for a deadlock", limit=MAX_READ)
-
     def _path(self, place: Want, record: Blocker) -> list[CycleStep]:
         """The steps from the asking agent to the record that the search arrived at."""
-        steps = [_step(self._tx, place, record)]
+        steps = [step(self._tx, place, record)]
         while (came := self._came.get(records.waiter_of(place))) is not None:
             place, record = came
-            steps.insert(0, _step(self._tx, place, record))
+            steps.insert(0, step(self._tx, place, record))
         return steps
-
-
-def _step(tx: Transaction, place: Want, record: Blocker) -> CycleStep:
-    shown = views.blocker(tx, record, place["resources"])
-    return {
-        "agent": place["agent"], "resource": shown["resource"], "holder": record["agent"],
-        "since": iso(tx, record["since"]),
-    }  # fmt: skip

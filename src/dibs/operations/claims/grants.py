@@ -278,10 +278,10 @@ def _refuse_tasks(tx: Transaction, terms: ClaimTerms) -> None:
 
 def _queue(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps, waiter: str) -> Wait | DibsError:
     """Queue the request, unless that would cause a deadlock."""
-    from dibs.operations.claims import deadlocks, waiters
+    from dibs.operations.claims import deadlocks, places, waiters
 
     if overlaps.truncated and deadlocks.is_awaited(tx, call.agent):  # then all blockers count
-        overlaps = _overlaps_of(tx, call, terms, waiter, will_wait=False, most=deadlocks.MAX_READ)
+        overlaps = _overlaps_of(tx, call, terms, waiter, will_wait=False, most=places.MAX_READ)
     answer = waiters.queue(tx, call, terms, _blockers(overlaps, terms), overlaps.own_place, waiter)
     if isinstance(answer, Wait) and not overlaps.truncated:
         answer.answer.update(place=len(_earlier_waiters(overlaps)) + 1, line=len(overlaps.queue) + 1)

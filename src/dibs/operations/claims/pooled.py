@@ -45,18 +45,18 @@ def add_wishes(call: Call, terms: ClaimTerms, request: ClaimRequest) -> None:
         raise Invalid("units: no pool is named of which these are to be taken, such as pool:build", field="units")
     terms["tree"] = ""  # a unit is the same one in every working tree
     for name in wishes if request["ttl"] is None else ():
-        terms["ttl"] = min(terms["ttl"], _pool(call, name).get("ttl", terms["ttl"]))
+        terms["ttl"] = min(terms["ttl"], configured(call, name).get("ttl", terms["ttl"]))
 
 
-def wishes_of(call: Call, wanted: Sequence[Resource], count: int) -> dict[str, Wish]:
+def wishes_of(call: Call, asked: Sequence[Resource], count: int) -> dict[str, Wish]:
     """What a request wants of each pool that it names: units of it, or any `count`."""
     wishes: dict[str, Wish] = {}
-    for resource in wanted:
+    for resource in asked:
         name = resources.pool_of(resource)
         if not name:
             continue
         if name not in wishes:
-            wishes[name] = {"count": 0, "shape": shape_of(_pool(call, name))}
+            wishes[name] = {"count": 0, "shape": shape_of(configured(call, name))}
         wish = wishes[name]
         if name == resource[1]:
             wish["count"] = count
@@ -65,28 +65,38 @@ def wishes_of(call: Call, wanted: Sequence[Resource], count: int) -> dict[str, W
             shown = ", ".join(units) if len(units) <= MAX_POOLS_NAMED else f"{units[0]} … {units[-1]}"
             raise Invalid(f"{name} has no unit {resources.unit_of(resource)!r}; it has {shown}", resource=resource[1])
     for name, wish in wishes.items():
-        asked, size = wish["count"] + len(_named(wanted, name)), size_of(wish["shape"])
-        if asked > size:
+        count, size = wish["count"] + len(named(asked, name)), size_of(wish["shape"])
+        if count > size:
             raise Invalid(
-                f"{name} has {size} {'unit' if size == 1 else 'units'}; {asked} will never be free", field="units"
+                f"{name} has {size} {'unit' if size == 1 else 'units'}; {count} will never be free", field="units"
             )
     return wishes
 
 
-def _pool(call: Call, name: str) -> Pool:
+def names_of(call: Call) -> list[str]:
+    """The pools of the caller's config, as resources are named."""
+    return [f"{resources.POOL}{name}" for name in call.policy.pools["named"]]
+
+
+def configured(call: Call, name: str) -> Pool:
     """A pool of the caller's config."""
-    named = call.policy.pools["named"]
-    pool = named.get(name.removeprefix(resources.POOL))
+    pool = call.policy.pools["named"].get(name.removeprefix(resources.POOL))
     if pool is None:
-        known = [f"{resources.POOL}{one}" for one in named][:MAX_POOLS_NAMED]
+        known = names_of(call)[:MAX_POOLS_NAMED]
         text = f"there is {', '.join(known)}" if known else "[pools] of .dibs/config.toml defines none"
         raise NotFound(f"there is no pool {name}; {text}.", resource=name)
     return pool
 
 
-def _named(wanted: Iterable[Resource], pool: str) -> list[str]:
-    """The own names of the units of a pool that a request names."""
-    return [resources.unit_of(one) for one in wanted if one[1] != pool and resources.pool_of(one) == pool]
+def named(among: Iterable[Resource], pool: str) -> list[str]:
+    """The own names of the units of a pool that a request names, or a claim has."""
+    return [resources.unit_of(one) for one in among if one[1] != pool and resources.pool_of(one) == pool]
+
+
+def count_of(request: Want, pool: str) -> int:
+    """How many units of a pool a request wants."""
+    count = len(named(request["resources"], pool))
+    return count + (request["pools"][pool]["count"] if pool in request.get("pools", ()) else 0)
 
 
 class UnitOverlaps:
@@ -116,26 +126,24 @@ class UnitOverlaps:
         self.blockers, self._units, self._chosen, self.free = [], {}, {}, {}
         queue = [one for one in self.queue if place is None or one["ticket"] < place["ticket"]]
         queue.sort(key=lambda waiter: waiter["ticket"])
-        for name, wish in self.wishes.items():
-            self._decide_one(request, name, wish, [one for one in queue if name in one.get("pools", ())])
+        for name in self.wishes:
+            self._decide_one(request, name, [one for one in queue if name in one.get("pools", ())])
         return [record for record in self.blockers if records.is_claim(record)]
 
-    def _decide_one(self, request: Want, name: str, wish: Wish, earlier: list[Waiter]) -> None:
+    def _decide_one(self, request: Want, name: str, earlier: list[Waiter]) -> None:
         """The same for one pool."""
         holders = [claim for claim in self.claims if _has_unit(claim, name)]
-        held = {unit for claim in holders for unit in _named(claim["resources"], name)}
-        own = {unit for claim in self.own_claims for unit in _named(claim["resources"], name)}
-        wanted = _request(request, name, wish)
-        wanted["named"] = [unit for unit in wanted["named"] if unit not in own]
-        given = allocate(wanted, [_request(other, name, other["pools"][name]) for other in earlier], held)
+        held = {unit for claim in holders for unit in named(claim["resources"], name)}
+        own = {unit for claim in self.own_claims for unit in named(claim["resources"], name)}
+        asked = wanted(request, name)
+        asked["named"] = [unit for unit in asked["named"] if unit not in own]
+        given = allocate(asked, [wanted(other, name) for other in earlier], held)
         self.free[name] = [max(0, self.sizes[name] - len(held)), self.sizes[name]]
         if given is not None:
-            self._units[name], self._chosen[name] = given, given[len(wanted["named"]) :]
+            self._units[name], self._chosen[name] = given, given[len(asked["named"]) :]
             return
-        named = [
-            claim for claim in holders if any(unit in wanted["named"] for unit in _named(claim["resources"], name))
-        ]
-        in_the_way = named if named and not wanted["count"] else holders
+        of_these = [claim for claim in holders if set(asked["named"]).intersection(named(claim["resources"], name))]
+        in_the_way = of_these if of_these and not asked["count"] else holders
         in_the_way.sort(key=lambda claim: (claim["agent"] == request["agent"], claim["until"]))
         self.blockers += [record for record in [*in_the_way, *earlier] if record not in self.blockers]
 
@@ -148,15 +156,12 @@ class UnitOverlaps:
         """Has a claim of the agent as many units as the request wants? Those of a command are for it alone."""
         if terms["by"] != records.BY_HAND or claim["by"] != records.BY_HAND:
             return False
-        return all(
-            len(_named(claim["resources"], name)) >= wish["count"] + len(_named(terms["resources"], name))
-            for name, wish in self.wishes.items()
-        )
+        return all(len(named(claim["resources"], name)) >= count_of(terms, name) for name in self.wishes)
 
     def ends(self, claim: Claim) -> bool:
         """Is one of the units that it gets still in this claim, whose deadline has passed?"""
         return claim not in self.claims and any(
-            unit in self._units[name] for name in self.wishes for unit in _named(claim["resources"], name)
+            unit in self._units[name] for name in self.wishes for unit in named(claim["resources"], name)
         )
 
     @staticmethod
@@ -175,10 +180,11 @@ class UnitOverlaps:
         return {**terms, "resources": units}
 
 
-def _request(request: Want, name: str, wish: Wish) -> Request:
+def wanted(request: Want, name: str) -> Request:
     """What a request or a waiter wants of one pool, for its allocation."""
+    wish = request["pools"][name]
     return {
-        "named": _named(request["resources"], name), "count": wish["count"], "units": units_of(wish["shape"]),
+        "named": named(request["resources"], name), "count": wish["count"], "units": units_of(wish["shape"]),
         "unusable": wish.get("unusable", ()),
     }  # fmt: skip
 

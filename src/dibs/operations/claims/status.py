@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dibs.operations.agents import presence
 from dibs.operations.alerts import views as alert_views
-from dibs.operations.claims import endings, lapses, records, resources, views
+from dibs.operations.claims import endings, lapses, pooled, records, resources, views
 from dibs.operations.core import paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.pools.shapes import size_of
 from dibs.operations.tasks import holders, lifecycle
 from dibs.operations.tasks.records import in_state, with_defaults
 
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
     from typing import NotRequired, TypedDict
 
     from dibs.operations.alerts.records import Alert, Facts
-    from dibs.operations.claims.answers import StatusAnswer, Undelivered, WaitedForView, WaiterView
+    from dibs.operations.claims.answers import (
+        PoolView,
+        PoolWaiterView,
+        StatusAnswer,
+        Undelivered,
+        UnitView,
+        WaitedForView,
+        WaiterView,
+    )
     from dibs.operations.claims.records import Claim, Stored, Waiter
     from dibs.operations.claims.requests import StatusRequest
     from dibs.operations.claims.resources import Resource
@@ -30,6 +39,11 @@ if TYPE_CHECKING:
 
         undelivered: NotRequired[list[Undelivered]]
         warnings: NotRequired[list[str]]  # the caller's machine adds them
+
+    class InPools(TypedDict):
+        """The part of the answer about pools."""
+
+        pools: NotRequired[list[PoolView]]
 
 
 PARTS = ("claims", "waiting", "agents", "tasks")
@@ -90,9 +104,42 @@ def _status(tx: Transaction, call: Call, request: StatusRequest) -> StatusAnswer
         "alerts": [alert_views.short(tx, alert) for alert in alerts[:MAX_ALERTS]],
         "alert_groups": alert_views.grouped(tx, alerts),
         "alert_count": len(alerts),
+        **_pools(tx, call, request),
         **_undelivered(alerts),
         **paging.together(parts),
     }
+
+
+def _pools(tx: Transaction, call: Call, request: StatusRequest) -> InPools:
+    """The pools of the config, or those among them that are named; nothing where there is none."""
+    named = {resources.pool_of(resource) for resource in request["resources"]}
+    wanted = [name for name in pooled.names_of(call) if not named or name in named]
+    if request["after"] or not wanted or (request["resources"] and not any(named)):
+        return {}
+    return {"pools": [_pool(tx, call, name) for name in wanted]}
+
+
+def _pool(tx: Transaction, call: Call, name: str) -> PoolView:
+    """One pool: who has which unit, and who waits."""
+    stored = list(records.within_ranges(tx, records.ranges_of([["name", name]])))
+    claims = lapses.held(tx, call, [record for record in stored if records.is_claim(record)])
+    waiters = [record for record in stored if records.is_waiter(record) and record["until"] > tx.now]
+    taken: list[UnitView] = [
+        {"unit": unit, "agent": claim["agent"], "since": iso(tx, claim["since"]), "until": iso(tx, claim["until"])}
+        for claim in sorted(claims, key=lambda claim: claim["token"])
+        for unit in pooled.named(claim["resources"], name)
+    ]
+    waiting: list[PoolWaiterView] = [
+        {
+            "agent": waiter["agent"],
+            "units": pooled.count_of(waiter, name),
+            "since": iso(tx, waiter["since"]),
+        }
+        for waiter in sorted(waiters, key=lambda waiter: waiter["ticket"])
+    ]
+    size = size_of(pooled.configured(call, name))
+    held = len({unit["unit"] for unit in taken})
+    return {"name": name, "size": size, "free": max(0, size - held), "taken": taken, "waiting": waiting}
 
 
 def _undelivered(alerts: Sequence[Alert[Facts]]) -> Attention:
@@ -114,7 +161,7 @@ def _by_id(stored: Sequence[Stored]) -> list[Stored]:
 
 
 def _waits(tx: Transaction, waiter: Waiter) -> WaiterView:
-    return {
+    shown: WaiterView = {
         "agent": waiter["agent"],
         "resources": resources.shown(waiter["resources"]),
         "mode": waiter["mode"],
@@ -123,6 +170,9 @@ def _waits(tx: Transaction, waiter: Waiter) -> WaiterView:
         "reason": waiter["reason"],
         "holders": [_holds(tx, claim, waiter) for claim in _in_the_way(tx, waiter)],
     }
+    if "units" in waiter:
+        shown["units"] = waiter["units"]
+    return shown
 
 
 def _in_the_way(tx: Transaction, waiter: Waiter) -> list[Claim]:

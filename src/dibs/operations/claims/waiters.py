@@ -44,11 +44,7 @@ def queue(
     `waiter_id` is the place that the caller says it has. Another process of its agent may have taken that place over by
     asking again; then this process waits along, and neither leaves the place nor is woken.
     """
-    outside = in_the_way
-    if "pools" in terms:
-        named = resources.without_pools(terms["resources"])
-        outside = [record for record in in_the_way if resources.any_overlap(record["resources"], named) is not None]
-    refusal = deadlocks.refusal_of(tx, call, terms, lambda: deadlocks.find(tx, terms, outside))
+    refusal = deadlocks.refusal_of(tx, call, terms, lambda: deadlocks.find(tx, terms, in_the_way, known))
     if refusal is not None:
         if known is not None:
             endings.drop_waiter(tx, known, refusal.code)

@@ -66,7 +66,7 @@ KEYS = {
     ),
     "StatusAnswer": (
         "claims[], waiting[], agents[], tasks[], alerts[], alert_groups[], alert_count, more, cursor; sometimes "
-        "undelivered[], warnings[]"
+        "pools[], undelivered[], warnings[]"
     ),
     "SubscribeAnswer": "subscription, cursor; sometimes off",
     "SubscriptionsAnswer": "subscriptions[], through, more, cursor",

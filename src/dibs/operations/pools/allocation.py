@@ -26,12 +26,12 @@ def allocate(request: Request, earlier: Iterable[Request], held: Collection[str]
     """The units that a request gets: those that it names, then the first free ones; None if it has to wait."""
     taken = set(held)
     for other in earlier:
-        taken.update(_free_for(other, taken))
-    given = _free_for(request, taken)
+        taken.update(free_for(other, taken))
+    given = free_for(request, taken)
     return given if len(given) == len(request["named"]) + request["count"] else None
 
 
-def _free_for(request: Request, taken: Collection[str]) -> list[str]:
+def free_for(request: Request, taken: Collection[str]) -> list[str]:
     """The units that a request can have or reserve: all that it wants, or as many as there are."""
     room = max(0, len(request["units"]) - len(taken))
     named = [unit for unit in request["named"] if unit not in taken][:room]
