@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.machine import processes
+from dibs.operations.guards.pool_guard import START_MS
 from tests.guards.test_waiting_files import hook_below, in_line, waiters
 from tests.interfaces.repository import PATIENCE, Repository
+from tests.server.hook_server import Server, through
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -88,20 +91,15 @@ def done(agent: Agent, command: str = "suite -q", call: str = "first", **respons
     )
 
 
-def earlier(repo: Repository, agent: str, ms: int) -> None:
-    """The claims of an agent were granted so much earlier."""
-    from tests.interfaces.store import opened  # type: ignore[import-not-found]
+def started(agent: Agent) -> int:
+    """A program that runs on in the background of an agent's shell."""
+    command = "sleep 1000 >/dev/null 2>&1 & echo $!"
+    return int(agent.client.run("bash", "-c", command, cwd=agent.cwd, CLAUDE_CODE_SESSION_ID=agent.session).out)
 
-    from dibs.operations.claims import records
 
-    with opened(repo) as store:
-
-        def back(tx: Any) -> None:
-            for claim in records.claims_of(tx, agent):
-                claim["since"] -= ms
-                records.put(tx, claim)
-
-        store.run(back)
+def ended(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not processes.name_of(pid))
 
 
 # --- a turn
@@ -158,13 +156,15 @@ def test_a_command_of_several_pools_takes_them_all_or_none(pools: Repository, be
     assert units(pools) == {"bob": ["pool:build:0", "pool:gpu:a", "pool:gpu:b"]}
 
 
-def test_two_commands_at_once_of_one_agent_take_two_units(pools: Repository, beside: ThreadPoolExecutor) -> None:
-    ada = begun(pools, "ada")
-    answer = beside.submit(ada.may_run, "suite --other", "second")
-    in_line(pools, "ada")
-    # the agent's client is busy with that hook: the end of the first comes from another process of it
-    pools.terminal("release", "pool:build", "--as", "ada")
-    assert answer.result(PATIENCE).silent
+def test_two_commands_at_once_of_one_agent_take_two_units(repo: Repository) -> None:
+    with_pools(repo, POOLS.replace("size = 1", "size = 2"))
+    ada = begun(repo, "ada")
+    assert ada.may_run("suite --other", "second").silent
+    assert units(repo) == {"ada": ["pool:build:0", "pool:build:1"]}
+    done(ada)
+    assert units(repo) == {"ada": ["pool:build:1"]}
+    done(ada, "suite --other", "second")
+    assert units(repo) == {}
 
 
 def test_an_agent_that_holds_a_unit_by_hand_runs_under_it(pools: Repository, beside: ThreadPoolExecutor) -> None:
@@ -286,13 +286,12 @@ def test_a_refused_command_gives_its_unit_back(pools: Repository) -> None:
 
 def test_a_command_in_the_background_keeps_its_unit_until_it_is_over(pools: Repository) -> None:
     ada = begun(pools, "ada")
-    running = ada.client.run("bash", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!", cwd=ada.cwd,
-                             CLAUDE_CODE_SESSION_ID="ada")  # fmt: skip
+    running = started(ada)
     done(ada, backgroundTaskId="b1")
     ada.stop()
+    ada.hook("UserPromptSubmit", prompt="and now?")
     assert units(pools) == {"ada": ["pool:build:0"]}
-    os.kill(int(running.out), signal.SIGKILL)
-    until(lambda: not processes.name_of(int(running.out)))
+    ended(running)
     said = "<task-notification>\n<task-id>b1</task-id>\n<tool-use-id>first</tool-use-id>\n<status>completed</status>"
     ada.hook("UserPromptSubmit", prompt=said)
     assert units(pools) == {}
@@ -302,3 +301,82 @@ def test_a_turn_that_is_over_leaves_no_unit_of_what_does_not_run(pools: Reposito
     ada = begun(pools, "ada")  # its permission was denied: no client tells of that
     ada.stop()
     assert units(pools) == {}
+
+
+def test_a_turn_that_is_over_leaves_the_unit_to_what_runs_on(pools: Repository) -> None:
+    ada = begun(pools, "ada", "suite &")
+    running = started(ada)
+    done(ada, "suite &")
+    ada.stop()
+    assert units(pools) == {"ada": ["pool:build:0"]}
+    ended(running)
+    ada.stop()
+    assert units(pools) == {}
+
+
+def test_who_waits_gets_the_unit_of_a_command_that_was_interrupted(
+    pools: Repository, beside: ThreadPoolExecutor
+) -> None:
+    begun(pools, "ada")
+    bob = born(pools, "bob")
+    answer = beside.submit(bob.may_run, "suite")
+    in_line(pools, "bob")
+    assert units(pools) == {"ada": ["pool:build:0"]}, "it may begin yet"
+    found = answer.result(PATIENCE)
+    assert found.silent
+    assert found.took > START_MS / 1000 - 2
+    assert units(pools) == {"bob": ["pool:build:0"]}
+
+
+def test_who_waits_does_not_get_the_unit_of_a_command_that_runs(pools: Repository, beside: ThreadPoolExecutor) -> None:
+    ada = begun(pools, "ada")
+    running = started(ada)
+    bob = born(pools, "bob")
+    answer = beside.submit(bob.may_run, "suite")
+    in_line(pools, "bob")
+    with pytest.raises(TimeoutError):
+        answer.result(START_MS / 1000 + 3)
+    assert units(pools) == {"ada": ["pool:build:0"]}
+    ended(running)
+    assert answer.result(PATIENCE).silent
+
+
+def test_while_a_person_is_asked_the_command_may_begin_yet(pools: Repository, beside: ThreadPoolExecutor) -> None:
+    ada = begun(pools, "ada")
+    ada.hook("PermissionRequest", tool_name="Bash", tool_input={"command": "suite -q"})
+    bob = born(pools, "bob")
+    answer = beside.submit(bob.may_run, "suite")
+    in_line(pools, "bob")
+    with pytest.raises(TimeoutError):
+        answer.result(START_MS / 1000 + 3)
+    assert units(pools) == {"ada": ["pool:build:0"]}
+    ada.stop()  # the answer was no
+    assert answer.result(PATIENCE).silent
+
+
+def test_an_interrupt_of_codex_ends_the_unit_of_what_does_not_run(pools: Repository) -> None:
+    ada = begun(pools, "ada")
+    payload = {"session_id": "ada", "cwd": str(ada.cwd), "hook_event_name": "Interrupt"}
+    assert ada.entry("codex", given=json.dumps(payload).encode()).code == 0
+    assert units(pools) == {}
+
+
+def test_a_server_leaves_the_waiting_to_the_hooks_own_process(pools: Repository, beside: ThreadPoolExecutor) -> None:
+    server = Server(pools.folder)
+    try:
+        ada = begun(pools, "ada")
+        bob = born(pools, "bob")
+        sent = {
+            "session_id": "bob", "cwd": str(bob.cwd), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "tool_input": {"command": "suite"}, "tool_use_id": "first",
+        }  # fmt: skip
+        given = json.dumps(sent).encode()
+        answer = beside.submit(lambda: through(bob.client, pools.folder, "claude", given=given))
+        in_line(pools, "bob")
+        done(ada)
+        assert answer.result(PATIENCE).silent
+        assert units(pools) == {"bob": ["pool:build:0"]}
+        server.end()
+        assert server.declined == 1
+    finally:
+        server.kill()
