@@ -213,7 +213,7 @@ END_IDLE = Operation(
                 Field("agent", "text", "the holder", required=True), Field("claim", "text", "its claim", required=True)
             ),
         ),
-        Field("over", "flag", "my own turn is over", default=False),
+        Field("over", "flag", "my own turn has ended", default=False),
     ),
 )  # fmt: skip
 
