@@ -1,6 +1,6 @@
 """A fleet of real clients that run one suite, with a pool of one unit: hooks wait, and no unit is given out twice.
 
-`DIBS_SUITE_S=110` makes the suites as long as a client's own time limits; CI plays shorter ones.
+`DIBS_SUITE_S=110` lets them wait for nearly as long as a client lets a command run; CI plays a shorter wait.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.clients
 
-SUITE_S = float(os.environ.get("DIBS_SUITE_S", "5"))
+SUITE_S = float(os.environ.get("DIBS_SUITE_S", "20"))  # of the suite that the others wait for
+SHORT_S = 2
 LONG_S = 1_000  # of a suite that does not come to its end
 # Each run notes its begin and its end, with the process of its shell. Stopped (SIGTERM), it leaves nothing running.
 SUITE = """#!/bin/sh
@@ -50,7 +51,7 @@ def set_up(fleet: Fleet, *clients: Client) -> None:
     fleet.commit("dibs")
 
 
-def runs_suite(fleet: Fleet, client: Client, name: str, seconds: float = SUITE_S) -> Agent:
+def runs_suite(fleet: Fleet, client: Client, name: str, seconds: float = SHORT_S) -> Agent:
     """A client whose model runs the suite once."""
     return fleet.start(client, fleet.script(name).turn(client.shell(f"./suite.sh {name} {seconds:g}")))
 
@@ -93,11 +94,16 @@ def nothing_is_left(fleet: Fleet) -> None:
 @pytest.mark.long
 def test_claude_code_and_codex_run_one_suite_after_the_other(fleet: Fleet) -> None:
     set_up(fleet, CLAUDE, CODEX)
-    names = {"ada": CLAUDE, "ben": CODEX, "cid": CLAUDE, "dan": CODEX}
+    ada = runs_suite(fleet, CLAUDE, "ada", SUITE_S)
+    begun(fleet, "ada")
+    names = {"ben": CODEX, "cid": CLAUDE, "dan": CODEX, "eve": CLAUDE}
     agents = [runs_suite(fleet, client, name) for name, client in names.items()]
-    fleet.wait(*agents, seconds=120 + 6 * SUITE_S)
-    assert sorted(one_after_the_other(fleet)) == sorted(names)
-    for agent in agents:
+    in_line(fleet, len(agents))
+    fleet.wait(ada, *agents, seconds=120 + 2 * SUITE_S)
+    order = one_after_the_other(fleet)
+    assert order[0] == "ada"
+    assert sorted(order[1:]) == sorted(names)
+    for agent in [ada, *agents]:
         assert "dibs" not in "".join(agent.results()), "the model need not know"
     nothing_is_left(fleet)
 

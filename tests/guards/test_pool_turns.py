@@ -167,18 +167,17 @@ def test_two_commands_at_once_of_one_agent_take_two_units(repo: Repository) -> N
     assert units(repo) == {}
 
 
-def test_an_agent_that_holds_a_unit_by_hand_runs_under_it(pools: Repository, beside: ThreadPoolExecutor) -> None:
+def test_an_agent_that_holds_a_unit_by_hand_runs_under_it(pools: Repository) -> None:
     ada = born(pools, "ada")
     assert ada.dibs("claim", "pool:build")["ok"]
     assert ada.may_run("suite", "first").silent
     done(ada, "suite")
     assert units(pools) == {"ada": ["pool:build:0"]}, "it is not the command's to give back"
     assert ada.may_run("suite", "second").silent
-    answer = beside.submit(ada.may_run, "suite", "third")
-    in_line(pools, "ada")
-    assert not answer.done(), "another command of it uses that one"
-    os.kill(hook_below(ada), signal.SIGTERM)
-    answer.result(PATIENCE)
+    answer = ada.may_run("suite", "third")
+    assert "deadlock" in answer.refusal, "the other command uses that one, and there is no other unit"
+    done(ada, "suite", "second")
+    assert ada.may_run("suite", "fourth").silent
 
 
 # --- waiting

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dibs.shell import Simple
     from dibs.workspace.location import Place
 
+MAX_WORDS_CHARS = 60  # of a command, as people see why its unit is held
 NOTIFICATION = "<task-notification>"  # how Claude Code says, as a prompt, that a background command is over
 TOOL_USE = ("<tool-use-id>", "</tool-use-id>")
 
@@ -34,10 +35,15 @@ def take(session: Session, event: Event, commands: Sequence[Simple], tree: Tree)
     """Take what the command needs; the event has it then. Raises the refusal, or that it waits."""
     from dibs.shell import command_patterns
 
-    pools, words = command_patterns.wanted(commands, session.config.policy.pools["use"], session.cwd)
-    if not pools:
+    uses = session.config.policy.pools["use"]
+    found = command_patterns.matched(commands, [pattern for use in uses for pattern in use["match"]], session.cwd)
+    if not found:
         event.units = []
         return
+    pools: dict[str, int] = {}
+    for use in uses:
+        if not found.keys().isdisjoint(use["match"]):
+            pools[use["pool"]] = max(pools.get(use["pool"], 0), use["units"])
     from dibs.guards.caller import Queued, run_or_queue
     from dibs.operations.guards.pool_guard import UNITS
 
@@ -49,14 +55,16 @@ def take(session: Session, event: Event, commands: Sequence[Simple], tree: Tree)
         if one.units and one.agent == event.agent and one.id != event.key and not one.closed and not one.ended
         for claim in one.units
     ]
+    typed = next(iter(found.values()))
+    words = typed if len(typed) <= MAX_WORDS_CHARS else f"{typed[: MAX_WORDS_CHARS - 1]}…"
     fields = {"pools": list(pools.items()), "words": words, "busy": busy, "wait": allowed(event, wait)}
     try:
-        found = run_or_queue(session, UNITS, call, fields)
+        granted = run_or_queue(session, UNITS, call, fields)
     except Queued as queued:
         queued.look = lambda said: _look(session, call, list(pools), said)
         queued.granted = lambda said: _note(event, said)
         raise
-    _note(event, found)
+    _note(event, granted)
 
 
 def _note(event: Event, granted: Answer) -> None:

@@ -14,29 +14,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dibs.operations.pools.shapes import Use
     from dibs.shell import Simple
 
     Words = list[str]
 
 ANY = "*"
 UNKNOWN = "…"  # a word that is not known before the command runs
-MAX_REASON_CHARS = 60  # of the words that people are shown
 MAX_LINES = 400  # of scripts, for one command
 
 
-def wanted(commands: Sequence[Simple], uses: Sequence[Use], here: str) -> tuple[dict[str, int], str]:
-    """The pools that a command needs units of, how many of each, and the first words of what needs them."""
-    pools: dict[str, int] = {}
-    reason = ""
-    patterns = [(pattern.split(), use) for use in uses for pattern in use["match"]]
-    names = {words[0].rpartition("/")[2] for words, _ in patterns}
+def matched(commands: Sequence[Simple], patterns: Sequence[str], here: str) -> dict[str, str]:
+    """The patterns that match, each with what was typed, in the order of the commands."""
+    split = {pattern: pattern.split() for pattern in patterns}
+    names = {words[0].rpartition("/")[2] for words in split.values()}
+    found: dict[str, str] = {}
     for words, typed in _called(commands, names, here, [MAX_LINES]):
-        for pattern, use in patterns:
-            if speaks_of(pattern, words):
-                pools[use["pool"]] = max(pools.get(use["pool"], 0), use["units"])
-                reason = reason or typed
-    return pools, reason if len(reason) <= MAX_REASON_CHARS else f"{reason[: MAX_REASON_CHARS - 1]}…"
+        for pattern, wanted in split.items():
+            if pattern not in found and speaks_of(wanted, words):
+                found[pattern] = typed
+    return found
 
 
 def _called(
