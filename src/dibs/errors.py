@@ -94,6 +94,7 @@ class Held(DibsError):
     mode: str  # and how, if not to write
     free: dict[str, list[int]]  # of each pool: how many units are free, and how many there are
     units: int  # of each pool: how many were asked for
+    reasons: list[str]  # why nothing is given out, next to the blockers
     files: list[str]
     instead: str
     words: list[str]
@@ -694,7 +695,8 @@ def say_blocked(fields: dict[str, Any]) -> str:
     ):  # a folder or a pattern that the file is in, or the other way round
         who = f"{wanted[0]} is not free: {who}"
     for pool, (free, size) in fields.get("free", {}).items():
-        who = f"{pool} has {size} {'unit' if size == 1 else 'units'}, {free or 'none'} free: {who}"
+        who = f"{pool} has {size} {'unit' if size == 1 else 'units'}, {free or 'none'} free{': ' if who else ''}{who}"
+    who = "; ".join(filter(None, [who, *fields.get("reasons", ())]))
     if any(blocker.get("subagent") for blocker in blockers):
         return f"{who}. Let it finish, or ask it: `{asking(wanted[0])}`."
     mode = f" --mode {fields['mode']}" if fields.get("mode") else ""
@@ -702,7 +704,7 @@ def say_blocked(fields: dict[str, Any]) -> str:
     is_task = any(wanted == [f"{TASK}{blocker.get('task')}"] for blocker in blockers)
     claim = _taking(wanted[0]) if is_task else f"dibs claim {' '.join(map(quoted, wanted))}{mode}"
     dead = bool(blockers) and all(blocker.get("dead") for blocker in blockers)  # nobody is there to be asked
-    ask = "" if dead else f", or `{asking(wanted[0])}`"
+    ask = "" if dead or not blockers else f", or `{asking(wanted[0])}`"
     force = f"`{taking_away(wanted[:1], 'its agent is dead' if dead else '')}`"
     if fields.get("person"):
         return f"{who}. Wait: `{claim} --wait 60s`{ask}; or take it away: {force}."

@@ -290,6 +290,10 @@ class Session:
             from dibs.workspace import rules_file
 
             call.rules = rules_file.digest(self.place)
+        if "units" in operation.wants and any(one[1].startswith("pool:") for one in fields.get("resources", ())):
+            from dibs.client import unit_facts
+
+            fields = unit_facts.complete(self, fields)
         from dibs.client.driver import Driver
 
         driver = Driver(operation, call, fields)

@@ -138,12 +138,14 @@ class SingleDecision(Driver):
 
 def is_single_decision(operation: Operation, given: Fields) -> bool:
     """Is this one decision, without a wait and without slow steps around it?"""
-    around = operation.is_query or operation.around or operation.beforehand or operation.wants
+    around = operation.is_query or operation.around or operation.beforehand or operation.wants not in {(), ("units",)}
     if not operation.writes or around or operation.afterwards not in QUICK or given.get("wait"):
         return False
     for name, value in given.items():
         if type(value) is list and len(value) > QUICK_ITEMS:
             return False  # other callers must not wait while many paths are looked at
+        if operation.wants and type(value) is list and any("pool:" in str(item) for item in value):
+            return False  # the machine is asked for facts
         if value and name in operation.by_name and operation.by_name[name].kind == "commit":
             return False
     return True

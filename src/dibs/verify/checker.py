@@ -57,6 +57,7 @@ CODES = {
     "stranger": "a claim was renewed, moved or released by or to an agent unrelated to its holder",
     "handover": "a hand-over was made twice, or names a claim that its receiver did not hold",
     "two_holders": "two unrelated agents held claims that exclude each other (promise 1)",
+    "pool": "a unit of a pool had two holders, or a pool more holders than units (promise 1)",
     "token": "a token is not its commit's number or does not rise (promise 2)",
     "two_effects": "one request id had an effect in two commits (promise 6)",
     "killed": "a killed agent got a claim",

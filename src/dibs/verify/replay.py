@@ -1,8 +1,8 @@
 """Replays the state that a log's events describe: claims, waits, killed agents, requests.
 
 Each event is checked against the state before it; an impossible event is noted in the report. Part of `dibs verify`,
-whose story is in checker.py; like it, this imports nothing of the operations. Tasks and documents are in tasks.py,
-votes in votes.py.
+whose story is in checker.py; like it, this imports nothing of the operations. Units of pools are in pools.py,
+tasks and documents in tasks.py, votes in votes.py.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dibs.stores.seam import COMMIT_TEXT
 from dibs.verify.credentials import Credentials
 from dibs.verify.landings import Landings
 from dibs.verify.overlap import Near, overlap
+from dibs.verify.pools import Pools
 from dibs.verify.reading import (
     TWO_TEXTS,
     Ids,
@@ -85,6 +86,7 @@ class Replay:
         self.lost = False  # earlier events are unknown: an unknown claim may be live
         self._lost_waits = False
         self._near = {"write": Near(), "read": Near()}
+        self._pools = Pools(report)
         self._granted, self._queued = Ids(), Ids()
         self._waiting: set[str] = set()
         self._killed: set[str] = set()
@@ -209,7 +211,9 @@ class Replay:
         self._check_killed(event, event.agent)
         self._check_request(event)
         self._check_holders(event.seq, claim)
+        self._pools.check(event.seq, claim)
         self._hold(claim)
+        self._pools.check_sizes(event.seq, event.now, event.data)
         self._report.granted += 1
 
     def _on_renewed(self, event: OpenedEvent) -> None:
@@ -236,6 +240,7 @@ class Replay:
             self._check_related(event, claim, "moved")
         claim.agent, claim.token = to, token
         self._check_holders(event.seq, claim)
+        self._pools.check(event.seq, claim)
 
     def _on_released(self, event: OpenedEvent) -> None:
         released, left = resources(event.data, "resources"), resources(event.data, "left")
@@ -284,12 +289,14 @@ class Replay:
 
     def _hold(self, claim: Claim) -> None:
         self.live[claim.id] = claim
+        self._pools.hold(claim)
         if claim.mode in self._near:
             for resource in claim.resources:
                 self._near[claim.mode].add(claim.id, resource)
 
     def _end(self, claim: Claim) -> None:
         del self.live[claim.id]
+        self._pools.end(claim)
         self._tasks.mark_uncertain(claim)
         if claim.mode in self._near:
             for resource in claim.resources:

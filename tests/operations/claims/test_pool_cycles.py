@@ -234,6 +234,8 @@ def play_on(fleet: Fleet, waits: list[Any]) -> None:
     """Everybody who can goes on; of those who cannot one is told at its own look."""
     while True:
         world = world_of(fleet)
+        if not world.places:
+            return
         waiting = {place.agent for place in world.places}
         for hold in world.holds:
             if hold.agent not in waiting or is_command(hold):

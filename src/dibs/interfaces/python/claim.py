@@ -55,12 +55,12 @@ class Claim:
         self.token: int = answer["token"]
         self.resources: list[str] = answer["resources"]
         self.units: list[str] = answer.get("units", [])  # the own names of the units of pools among them
-        if self.units:  # what is renewed and released is what was given, not any unit of the pool
+        if any(map(is_pool, asked)):  # what is renewed and released is what was given, not any unit of the pool
             self._asked = [*filterfalse(is_pool, asked), *map(of_name, filter(is_of_pool, self.resources))]
         self.mode: Mode = answer["mode"]
         self.keep(answer["expires_at"])
         self.lost: DibsError | None = None  # why it is no longer ours, as far as it is known
-        self.released = False
+        self.released = answer.get("used_up") == self.resources  # a token of a rate: there is nothing to release
         self.on_lost: OnLost | None = None
 
     @property

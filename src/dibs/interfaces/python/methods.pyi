@@ -231,8 +231,8 @@ class Methods:
 
         In a `with` it is renewed until the end of the block, unless `auto_renew` is False.
 
-        Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, units[], unit, renewed,
-        watch[], note.
+        Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, units[], unit, used_up[],
+        renewed, watch[], note.
         Raises: Held, Deadlock, Order, NotFound, Quota, Fenced, Killed, Invalid, Busy, Unavailable, Forbidden.
         """
 

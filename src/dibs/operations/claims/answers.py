@@ -61,6 +61,7 @@ class GrantView(TypedDict):
     ends: NotRequired[Literal["commit"]]  # what ends it before its time
     units: NotRequired[list[str]]  # the own names of the units of pools among its resources
     unit: NotRequired[str]  # if it is exactly one
+    used_up: NotRequired[list[str]]  # pools with a rate alone: a claim takes a token, and there is nothing to release
 
 
 class ClaimAnswer(GrantView):

@@ -295,7 +295,7 @@ def _hand_over(tx: Transaction, waiting: list[Waiter], freed: Sequence[Resource]
         if "pools" in waiter:
             from dibs.operations.claims import pooled
 
-            units = pooled.units_for(tx, waiter, claims, earlier)
+            units = pooled.units_at_once(tx, waiter, claims, earlier)
             if units is None:
                 continue
             outside = units.outside(waiter)
@@ -334,7 +334,7 @@ def claim_from(tx: Transaction, waiter: Waiter, units: UnitOverlaps | None = Non
     )
     claim["place"] = waiter["waiter"]  # so that a withdrawing caller finds the claim that its place became
     drop_waiter(tx, waiter, "granted")
-    sizes = units.sizes if units is not None else None
+    sizes = units.given_sizes if units is not None else None
     return grant(tx, claim, "queue", sizes=sizes)  # its request id gets an answer when the waiter picks it up
 
 

@@ -22,7 +22,7 @@ from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dibs.operations.claims.answers import BlockerView, ClaimAnswer
     from dibs.operations.claims.events import ClaimRenewed
@@ -105,7 +105,7 @@ def claim(
     if by_hand and tx.now % SWEEP_ONE_IN == 0:
         FOLLOW_UPS.sweep(tx, call, MAX_DUE_SWEPT)  # so that a store in use needs no sweeper
     will_wait = terms["deadline"] > tx.now
-    overlaps = _live_overlaps_of(tx, call, terms, waiter, will_wait=will_wait)
+    overlaps = _live_overlaps_of(tx, call, terms, waiter, will_wait=will_wait, figures=request["pressure"])
     if waiter and overlaps.own_place is None:  # its turn came just now, with the end of what was in its way
         handed = _handed_over(tx, terms["agent"], waiter)
         if handed is not None:
@@ -132,7 +132,7 @@ def _decide(
         if terms["deadline"] > tx.now:
             return _queue(tx, call, terms, overlaps, request["waiter"])
         _leave_queue(tx, overlaps)
-        return _refuse(tx, terms, blockers, interest=request["interest"], free=_free_units(overlaps))
+        return _refuse(tx, terms, blockers, interest=request["interest"], pools=overlaps.pools)
     return _deadlock_of_upgrade(tx, call, terms, overlaps) or _grant(tx, call, terms, overlaps)
 
 
@@ -180,11 +180,13 @@ def _add_wishes(tx: Transaction, call: Call, terms: ClaimTerms, request: ClaimRe
     return None
 
 
-def _live_overlaps_of(tx: Transaction, call: Call, terms: ClaimTerms, waiter: str, *, will_wait: bool) -> _Overlaps:
+def _live_overlaps_of(
+    tx: Transaction, call: Call, terms: ClaimTerms, waiter: str, *, will_wait: bool, figures: Mapping[str, float] | None
+) -> _Overlaps:
     """The overlapping records, after those that have expired or whose process is dead were ended."""
     ended = 0
     for _ in range(MAX_ROUNDS):
-        overlaps = _overlaps_of(tx, call, terms, waiter, will_wait=will_wait)
+        overlaps = _overlaps_of(tx, call, terms, waiter, will_wait=will_wait, figures=figures)
         if not overlaps.ended and not overlaps.dead:
             break
         endings.clear(tx, call, overlaps.ended, overlaps.dead, call.agent)
@@ -208,11 +210,6 @@ def _blockers(overlaps: _Overlaps, terms: ClaimTerms) -> list[Claim | Waiter]:
     if overlaps.pools is not None:
         blockers += [record for record in overlaps.pools.blockers if record not in blockers]
     return blockers
-
-
-def _free_units(overlaps: _Overlaps) -> dict[str, list[int]]:
-    """Of each pool that a request meets: how many units are free, and how many there are."""
-    return overlaps.pools.free if overlaps.pools is not None else {}
 
 
 def _deadlock_of_upgrade(
@@ -286,7 +283,10 @@ def _queue(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps, 
 
     if overlaps.truncated and deadlocks.is_awaited(tx, call.agent):  # then all blockers count
         overlaps = _overlaps_of(tx, call, terms, waiter, will_wait=False, most=places.MAX_READ)
-    answer = waiters.queue(tx, call, terms, _blockers(overlaps, terms), overlaps.own_place, waiter)
+    look_in = overlaps.pools.look_in if overlaps.pools is not None else 0
+    answer = waiters.queue(tx, call, terms, _blockers(overlaps, terms), overlaps.own_place, waiter, look_in)
+    if isinstance(answer, Wait) and overlaps.pools is not None and not answer.answer["blockers"]:
+        answer.answer["for"] = "; ".join(overlaps.pools.reasons)
     if isinstance(answer, Wait) and not overlaps.truncated:
         answer.answer.update(place=len(_earlier_waiters(overlaps)) + 1, line=len(overlaps.queue) + 1)
     return answer
@@ -308,6 +308,7 @@ def _overlaps_of(
     *,
     will_wait: bool,
     most: int = MAX_HOLDERS_READ,
+    figures: Mapping[str, float] | None = None,
 ) -> _Overlaps:
     """Every record that overlaps the request, sorted; or as many as decide it, if `most` live holders are in its way.
 
@@ -328,7 +329,7 @@ def _overlaps_of(
     if "pools" in terms:
         from dibs.operations.claims import pooled
 
-        overlaps.pools = pooled.overlaps_of(tx, terms)
+        overlaps.pools = pooled.overlaps_of(tx, call, terms, figures or {})
         overlaps.places += overlaps.pools.places
         overlaps.interests += overlaps.pools.interests
         overlaps.ended += overlaps.pools.ended[:MAX_ENDED]
@@ -468,9 +469,9 @@ def _grant(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps) 
             endings.end_interest(tx, interest, "granted")
     if overlaps.own_place is not None:
         endings.drop_waiter(tx, overlaps.own_place, "granted")
-    sizes: dict[str, int] = {}
+    asked, sizes = terms, {}
     if overlaps.pools is not None:
-        terms, sizes = overlaps.pools.resolved(terms), overlaps.pools.sizes
+        terms, sizes = overlaps.pools.resolved(terms), overlaps.pools.given_sizes
     alert_at = tx.now + 2 * terms["expect"] if terms["expect"] else 0
     claim = records.new_claim(
         tx, terms, until=tx.now + terms["ttl"], pending=False, alert_at=alert_at,
@@ -480,6 +481,10 @@ def _grant(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps) 
     claim["until"] = max(least, min(tx.now + claim["ttl"], claim["life"]))
     endings.grant(tx, claim, "request", terms["request"], sizes)
     answer = endings.grant_answer(tx, claim)
+    used_up = overlaps.pools.pay(tx, asked) if overlaps.pools is not None else []
+    if used_up:
+        answer["used_up"] = resources.shown(used_up)
+        endings.give_back(tx, claim, used_up, "released")
     if call.shell_owner and terms["by"] == endings.BY_HAND:
         from dibs.operations.agents import speech
 
@@ -523,9 +528,9 @@ def _refuse(
     in_the_way: Sequence[Claim | Waiter],
     *,
     interest: bool,
-    free: dict[str, list[int]] | None = None,
+    pools: UnitOverlaps | None = None,
 ) -> Held:
-    """Refuse and name the blockers; for a caller that cannot wait, leave an interest. `free`: of each pool."""
+    """Refuse and name the blockers; for a caller that cannot wait, leave an interest."""
     from dibs.operations.claims import views
 
     if interest:
@@ -542,8 +547,8 @@ def _refuse(
     tx.append("claim.refused", terms["agent"], _first_resource(terms), data)
     wanted = views.wanted(contested, terms["resources"])
     facts: Json = {"mode": terms["mode"]} if terms["mode"] != resources.WRITE else {}
-    if free:
-        facts.update(free=free, units=terms["units"])
+    if pools is not None:
+        facts.update(free=pools.free, units=terms["units"], reasons=pools.reasons)
     return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted, **facts)
 
 
@@ -633,6 +638,24 @@ CLAIM = Operation(
             metavar="N",
         ),
         Field("keep", "flag", "keep the claim after you commit the file", default=False),
+        Field(
+            "unusable",
+            "raws",
+            "units that something else on this machine uses",
+            default=(),
+            internal=True,
+            sent_by=ANYWHERE,
+        ),
+        Field(
+            "pressure",
+            "object",
+            "what the machine's work waits for, in percent",
+            internal=True,
+            sent_by=ANYWHERE,
+            default={},
+            items=tuple(Field(of, "amount", "of the last 10 seconds") for of in ("cpu", "io", "memory")),
+        ),
+        Field("machine", "channel", "the caller's machine", default="", internal=True, sent_by=ANYWHERE),
         Field("tree", "tree", "confine it to one working tree", default="", internal=True, sent_by=ANYWHERE),
         Field(
             "by",
@@ -662,6 +685,7 @@ CLAIM = Operation(
     ahead=_ahead,
     idempotent=True,
     destructive=False,
+    wants=("units",),
     afterwards="note claim",
     withdraws=True,
 )

@@ -182,7 +182,7 @@ class _Graph:
         """What keeps a place from ever being served, as far as is known yet."""
         for resource in _outside(place):
             for record in self._before(place, resource):
-                if record["agent"] not in self._ends if records.is_waiter(record) else not self._is_released(record):
+                if not (self._is_over(record) if records.is_waiter(record) else self._is_released(record)):
                     yield record
         for name in _pools(place):
             yield from self._of_pool(place, name)
@@ -217,8 +217,14 @@ class _Graph:
         while earlier < len(line) and _is_earlier(line[earlier], place):
             earlier += 1
         self._count(earlier)
-        line[:earlier] = [one for one in line[:earlier] if one["agent"] not in self._ends]  # they end for good
+        line[:earlier] = [one for one in line[:earlier] if not self._is_over(one)]  # they are over for good
         return [one for one in line[:earlier] if _is_earlier(one, place)]
+
+    def _is_over(self, waiter: Waiter) -> bool:
+        """Will a place be served some day, and what it gets be released?"""
+        if _ends_by_itself(waiter):
+            return waiter["waiter"] in self.served
+        return waiter["agent"] in self._ends
 
     def _is_released(self, claim: Claim) -> bool:
         """Will this claim be released some day?"""
@@ -246,9 +252,9 @@ class _Graph:
         return []
 
 
-def _ends_by_itself(record: Want) -> bool:
-    """Is it the unit of a running command?"""
-    return records.is_claim(record) and record["by"] == "shell" and bool(resources.units_among(record["resources"]))
+def _ends_by_itself(record: Blocker) -> bool:
+    """Is it of a running command that has units, or of one that will run with them?"""
+    return record["by"] == "shell" and any(map(resources.pool_of, record["resources"]))
 
 
 def _outside(place: Want) -> Sequence[Resource]:

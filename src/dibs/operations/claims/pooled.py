@@ -15,11 +15,13 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.claims import records, resources
 from dibs.operations.pools.allocation import allocate
+from dibs.operations.pools.buckets import due_in, take
+from dibs.operations.pools.records import get_buckets, put_bucket
 from dibs.operations.pools.shapes import shape_of, size_of, units_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeVar
 
     from dibs.operations.claims.records import Claim, ClaimTerms, Interest, InterestRequest, Waiter, Want, Wish
@@ -27,18 +29,27 @@ if TYPE_CHECKING:
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.operations.pools.allocation import Request
-    from dibs.operations.pools.shapes import Pool
+    from dibs.operations.pools.shapes import Pool, Rate
     from dibs.stores.seam import Transaction
 
     T = TypeVar("T", ClaimTerms, Waiter)
 
 MAX_POOLS_NAMED = 8  # in an error
+PRESSURE_POLL_MS = 2_000  # the figure is the average of 10 seconds
 
 
 def add_wishes(call: Call, terms: ClaimTerms, request: ClaimRequest) -> None:
     """Complete the terms of a request that names pools; what makes no sense is raised."""
     count = terms["units"] = request["units"]
+    terms["resources"] = on_machine(call, terms["resources"], call.here or request["machine"])
     wishes = terms["pools"] = wishes_of(call, terms["resources"], count)
+    for name, wish in wishes.items():
+        pool = configured(call, name)
+        unusable = [unit.removeprefix(f"{name}:") for unit in request["unusable"]]
+        if unusable:
+            wish["unusable"] = [unit for unit in unusable if unit in units_of(wish["shape"])]
+        if "rate" in pool or "pressure" in pool:
+            wish["polls"] = True
     if terms["mode"] != resources.WRITE:
         raise Invalid(f"mode: a unit of a pool has one holder; it cannot be claimed to {terms['mode']}", field="mode")
     if count > 1 and not any(wish["count"] for wish in wishes.values()):
@@ -46,6 +57,20 @@ def add_wishes(call: Call, terms: ClaimTerms, request: ClaimRequest) -> None:
     terms["tree"] = ""  # a unit is the same one in every working tree
     for name in wishes if request["ttl"] is None else ():
         terms["ttl"] = min(terms["ttl"], configured(call, name).get("ttl", terms["ttl"]))
+
+
+def on_machine(call: Call, asked: Sequence[Resource], machine: str) -> list[Resource]:
+    """The resources with the machine's own pools in the place of those of which each machine has its own."""
+    found: list[Resource] = []
+    for resource in asked:
+        name = resources.pool_of(resource)
+        if name and "@" not in name and configured(call, name)["scope"] == "machine":
+            if not machine:
+                raise Invalid(f"{name} has units of each machine's own, and it is not known on which one you are")
+            found.append(["name", f"{name}@{machine}{resource[1][len(name) :]}"])
+        else:
+            found.append(resource)
+    return found
 
 
 def wishes_of(call: Call, asked: Sequence[Resource], count: int) -> dict[str, Wish]:
@@ -66,7 +91,10 @@ def wishes_of(call: Call, asked: Sequence[Resource], count: int) -> dict[str, Wi
             raise Invalid(f"{name} has no unit {resources.unit_of(resource)!r}; it has {shown}", resource=resource[1])
     for name, wish in wishes.items():
         count, size = wish["count"] + len(named(asked, name)), size_of(wish["shape"])
-        if count > size:
+        rate = configured(call, name).get("rate")
+        if rate is not None and count > rate["burst"]:
+            raise Invalid(f"{name} lets through {rate['burst']} at once, never {count}", field="units")
+        if count > size and wish["shape"]:
             raise Invalid(
                 f"{name} has {size} {'unit' if size == 1 else 'units'}; {count} will never be free", field="units"
             )
@@ -80,8 +108,9 @@ def names_of(call: Call) -> list[str]:
 
 def configured(call: Call, name: str) -> Pool:
     """A pool of the caller's config."""
-    pool = call.policy.pools["named"].get(name.removeprefix(resources.POOL))
-    if pool is None:
+    plain, _, machine = name.removeprefix(resources.POOL).partition("@")
+    pool = call.policy.pools["named"].get(plain)
+    if pool is None or (machine and pool["scope"] != "machine"):
         known = names_of(call)[:MAX_POOLS_NAMED]
         text = f"there is {', '.join(known)}" if known else "[pools] of .dibs/config.toml defines none"
         raise NotFound(f"there is no pool {name}; {text}.", resource=name)
@@ -103,8 +132,8 @@ class UnitOverlaps:
     """What a request for units meets in its pools, and what it gets."""
 
     __slots__ = (
-        "_chosen", "_units", "blockers", "claims", "ended", "free", "interests", "own_claims", "places", "queue",
-        "sizes", "wishes",
+        "_chosen", "_full_at", "_now", "_rates", "_units", "blockers", "claims", "ended", "free", "interests",
+        "look_in", "own_claims", "places", "pressed", "queue", "reasons", "sizes", "wishes",
     )  # fmt: skip
 
     def __init__(self, wishes: dict[str, Wish]) -> None:
@@ -118,12 +147,18 @@ class UnitOverlaps:
         self.blockers: list[Claim | Waiter] = []  # why it has to wait
         self.free: dict[str, list[int]] = {}  # of each pool: free units, and all
         self.sizes = {name: size_of(wish["shape"]) for name, wish in wishes.items()}
+        self.pressed: dict[str, str] = {}  # of each pool that minds the machine's pressure: that it is too high
+        self.reasons: list[str] = []  # why it has to wait, next to the blockers
+        self.look_in = 0  # ms until the next look can change anything that nobody is woken for; 0: nothing such
+        self._now = 0
+        self._rates: dict[str, Rate] = {}
+        self._full_at: dict[str, int] = {}  # of each pool with a rate: its bucket
         self._units: dict[str, list[str]] = {}  # of each pool: the units that it gets
         self._chosen: dict[str, list[str]] = {}  # of each pool: the units in addition to those that it names
 
     def decide(self, request: Want, place: Waiter | None) -> list[Claim]:
         """Find out what the request gets; returns the claims in its way. `place`: its own in the queue, if any."""
-        self.blockers, self._units, self._chosen, self.free = [], {}, {}, {}
+        self.blockers, self._units, self._chosen, self.free, self.reasons, self.look_in = [], {}, {}, {}, [], 0
         queue = [one for one in self.queue if place is None or one["ticket"] < place["ticket"]]
         queue.sort(key=lambda waiter: waiter["ticket"])
         for name in self.wishes:
@@ -137,20 +172,77 @@ class UnitOverlaps:
         own = {unit for claim in self.own_claims for unit in named(claim["resources"], name)}
         asked = wanted(request, name)
         asked["named"] = [unit for unit in asked["named"] if unit not in own]
-        given = allocate(asked, [wanted(other, name) for other in earlier], held)
-        self.free[name] = [max(0, self.sizes[name] - len(held)), self.sizes[name]]
+        its_turn = self._is_let_through(request, name, earlier)
+        given = [] if not self.sizes[name] else allocate(asked, [wanted(other, name) for other in earlier], held)
+        if self.sizes[name]:
+            self.free[name] = [max(0, self.sizes[name] - len(held)), self.sizes[name]]
         if given is not None:
+            if not its_turn:
+                self.blockers += [record for record in earlier if record not in self.blockers]
+                return
             self._units[name], self._chosen[name] = given, given[len(asked["named"]) :]
             return
+        unusable = [unit for unit in asked["unusable"] if unit not in held]
+        if unusable:
+            self.reasons.append(f"{len(unusable)} of {name} are in use on this machine, by no agent")
         of_these = [claim for claim in holders if set(asked["named"]).intersection(named(claim["resources"], name))]
         in_the_way = of_these if of_these and not asked["count"] else holders
         in_the_way.sort(key=lambda claim: (claim["agent"] == request["agent"], claim["until"]))
         self.blockers += [record for record in [*in_the_way, *earlier] if record not in self.blockers]
 
+    def _is_let_through(self, request: Want, name: str, earlier: list[Waiter]) -> bool:
+        """Does neither the rate of a pool nor the machine's pressure hold the request up?"""
+        if name in self.pressed:
+            self.reasons.append(self.pressed[name])
+            self._look_again(PRESSURE_POLL_MS)
+            return False
+        if name not in self._rates:
+            return True
+        tokens = sum([count_of(one, name) for one in (request, *earlier)])  # they come first
+        due = due_in(self._rates[name], self._full_at[name], self._now, tokens)
+        if due:
+            self.reasons.append(f"{name} lets through {said(self._rates[name])}; your turn is in {-(-due // 1000)} s")
+            self._look_again(due)
+        return not due
+
+    def _look_again(self, after: int) -> None:
+        self.look_in = min(self.look_in or after, after)
+
+    def know(self, tx: Transaction, call: Call, figures: Mapping[str, float]) -> None:
+        """Read what else its pools go by: buckets, and the pressure of the caller's machine; unknown is low."""
+        pools = {name: configured(call, name) for name in self.wishes}
+        self._now = tx.now
+        self._rates = {name: pool["rate"] for name, pool in pools.items() if "rate" in pool}
+        self._full_at = get_buckets(tx, [*self._rates]) if self._rates else {}
+        for name, pool in pools.items():
+            minded = pool.get("pressure")
+            if minded is not None and figures.get(minded["of"], 0) > minded["most"]:
+                self.pressed[name] = (
+                    f"{name} gives out nothing while this machine's {minded['of']} pressure is above "
+                    f"{minded['most']:g} %; it is {figures[minded['of']]:g} %"
+                )
+
+    def pay(self, tx: Transaction, request: Want) -> list[Resource]:
+        """Take the tokens of a grant out of the buckets; returns the pools that are used up by that: rates alone."""
+        for name, rate in self._rates.items():
+            full_at = take(rate, self._full_at[name], tx.now, count_of(request, name))
+            put_bucket(tx, {"pool": name, "full_at": full_at})
+        return [["name", name] for name in self._rates if not self.sizes[name]]
+
+    @property
+    def polls(self) -> bool:
+        """Does a waiter take its units at its own look?"""
+        return any("polls" in wish for wish in self.wishes.values())
+
     @property
     def is_free(self) -> bool:
         """Can it have all that it wants of its pools?"""
         return len(self._chosen) == len(self.wishes)
+
+    @property
+    def given_sizes(self) -> dict[str, int]:
+        """How many units the pools have; a rate alone has none."""
+        return {name: size for name, size in self.sizes.items() if size}
 
     def has_enough(self, claim: Claim, terms: ClaimTerms) -> bool:
         """Has a claim of the agent as many units as the request wants? Those of a command are for it alone."""
@@ -173,7 +265,7 @@ class UnitOverlaps:
         """The terms with the units in the place of the pools."""
         units: list[Resource] = []
         for resource in terms["resources"]:
-            if resource[1] in self._chosen and resources.pool_of(resource):
+            if self._chosen.get(resource[1]) and resources.pool_of(resource):
                 units += [["name", f"{resource[1]}:{unit}"] for unit in self._chosen[resource[1]]]
             else:
                 units.append(resource)
@@ -193,9 +285,15 @@ def _has_unit(claim: Claim, pool: str) -> bool:
     return any(resources.pool_of(resource) == pool for resource in claim["resources"])
 
 
-def overlaps_of(tx: Transaction, terms: ClaimTerms) -> UnitOverlaps:
-    """Every record in the pools that a request names, sorted."""
+def said(rate: Rate) -> str:
+    """A rate in words: "30 in 60 s"."""
+    return f"{rate['count']} in {rate['per'] // 1000} s"
+
+
+def overlaps_of(tx: Transaction, call: Call, terms: ClaimTerms, figures: Mapping[str, float]) -> UnitOverlaps:
+    """Every record in the pools that a request names, sorted. `figures`: the pressure of the caller's machine."""
     found = UnitOverlaps(terms["pools"])
+    found.know(tx, call, figures)
     for record in records.within_ranges(tx, records.ranges_of([["name", name] for name in terms["pools"]])):
         own = record["agent"] == terms["agent"]
         if records.is_interest(record):
@@ -227,3 +325,15 @@ def units_for(
         ]
     found.decide(waiter, None)
     return found if found.is_free else None
+
+
+def units_at_once(
+    tx: Transaction, waiter: Waiter, claims: Iterable[Claim], earlier: Iterable[Waiter]
+) -> UnitOverlaps | None:
+    """The same for a hand-over. A rate and its machine's pressure a waiter asks about at its own look: it is woken."""
+    found = units_for(tx, waiter, claims, earlier)
+    if found is None or not found.polls:
+        return found
+    if waiter["wake"]:
+        tx.wake(waiter["wake"])
+    return None

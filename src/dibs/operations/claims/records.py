@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         count: int  # units, in addition to those that it names
         shape: Shape
         unusable: NotRequired[list[str]]  # units that something else on the caller's machine uses
+        polls: NotRequired[bool]  # it takes them at its own look: its pool has a rate, or minds the machine's pressure
 
     class Want(TypedDict):
         """What an agent holds or asks for: enough to tell whether two of them are in each other's way."""
@@ -225,8 +226,7 @@ def key_of(resource: Resource, suffix: str) -> str:
     - `r/PATH⇥LAST⇥hAGENT⇥ID`: a claim (`Claim`) on a path, directory or glob, whose text follows after another TAB
     - `r/PATH⇥LAST⇥wAGENT⇥ID`: a waiter (`Waiter`)
     - `r/PATH⇥LAST⇥iAGENT⇥ID`: an interest (`Interest`)
-    - `nNAME⇥⇥…`: the same three for a name such as `deploy:prod`, for a unit of a pool (`pool:NAME:UNIT`), and for a
-      pool, which has waiters and interests alone
+    - `nNAME⇥⇥…`: the same three for a name such as `deploy:prod` or a unit, `pool:NAME:UNIT`; a pool has no claims
     - `iDEVICE:INODE⇥⇥…`: the same three for a multiply linked file
     """
     kind, text = resource[0], resource[1]
@@ -339,7 +339,7 @@ def _ranges_of_name(resource: Resource) -> list[Range]:
     if not pool:
         return [(f"{name}\t", f"{name}\n")]
     if pool == resource[1]:
-        return [(f"{name}\t", f"{name}\n"), (f"{name}:", f"{name};")]
+        return [(f"{name}\t", f"{name}\n"), (f"{name}:", f"{name};"), (f"{name}@", f"{name}A")]
     return [(f"n{pool}\t", f"n{pool}\n"), (f"{name}\t", f"{name}\n")]
 
 
@@ -351,7 +351,7 @@ def ranges_for(wanted: Sequence[Resource]) -> list[Range]:
 def places_of(resources: Sequence[Resource]) -> list[Range]:
     """The ranges of keys that hold everything that is on these very resources, and not on what is below them."""
     keys = set()
-    units = [_ranges_of_name(resource)[1] for resource in resources if is_pool(resource)]
+    units = [one for resource in resources if is_pool(resource) for one in _ranges_of_name(resource)[1:]]
     for resource in resources:
         literal = resource[0] != "glob"
         keys.add(key_of(resource, "").rstrip("\t") if literal else _lineage(glob_prefix(resource[1]))[-1])

@@ -1,7 +1,7 @@
 """The requests of this room. Made by `make generate` from its declarations."""
 
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 class AskRequest(TypedDict):
     """The request of `ask`."""
@@ -21,6 +21,9 @@ class ClaimRequest(TypedDict):
     expect: int
     units: int
     keep: bool
+    unusable: Sequence[str]
+    pressure: Any
+    machine: str
     tree: str
     by: Literal["hand", "deploy", "edit", "shell"]
     interest: bool

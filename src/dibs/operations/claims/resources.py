@@ -76,8 +76,9 @@ def without_pools(resources: Sequence[Resource]) -> Sequence[Resource]:
 
 
 def is_unit_of(unit: Resource, pool: Resource) -> bool:
-    """Is the one a unit of the other?"""
-    return is_pool(pool) and pool_of(unit) == pool[1] != unit[1]
+    """Is the one a unit of the other? Those of a machine's own, `pool:NAME@MACHINE`, are units of `pool:NAME`, too."""
+    name = pool_of(unit)
+    return bool(name) and name != unit[1] and is_pool(pool) and (name == pool[1] or name.startswith(f"{pool[1]}@"))
 
 
 def normal(resources: Sequence[Resource]) -> list[list[str]]:

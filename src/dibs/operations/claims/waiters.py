@@ -38,11 +38,13 @@ def queue(
     in_the_way: list[Claim | Waiter],
     known: Waiter | None,
     waiter_id: str,
+    look_in: int = 0,
 ) -> Wait | DibsError:
     """Take or keep a place in the queue. The answer says who is in the way and when to poll again.
 
     `waiter_id` is the place that the caller says it has. Another process of its agent may have taken that place over by
-    asking again; then this process waits along, and neither leaves the place nor is woken.
+    asking again; then this process waits along, and neither leaves the place nor is woken. `look_in`: after so many ms
+    it should look again in any case.
     """
     refusal = deadlocks.refusal_of(tx, call, terms, lambda: deadlocks.find(tx, terms, in_the_way, known))
     if refusal is not None:
@@ -85,7 +87,7 @@ def queue(
     poll_ms = min([_process_check_ms(tx, claim) for claim in process_bound], default=POLL_MS)
     return Wait(
         waiter_id if along else waiter["waiter"],
-        max(10, min(poll_ms, earliest_expiry - tx.now, waiter["deadline"] - tx.now)),
+        max(10, min(poll_ms, look_in or POLL_MS, earliest_expiry - tx.now, waiter["deadline"] - tx.now)),
         {"blockers": [views.blocker(tx, record, terms["resources"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]]},
     )
 

@@ -13,8 +13,8 @@ KEYS = {
     "CheckAnswer": "workspace, checks[], failed[], wrong[], unknown[], severity, risk, result",
     "CheckSettleAnswer": "settled, undone; sometimes why",
     "ClaimAnswer": (
-        "claim, token, resources[], mode, expires_at, agent; sometimes name, ends, units[], unit, renewed, watch[], "
-        "note"
+        "claim, token, resources[], mode, expires_at, agent; sometimes name, ends, units[], unit, used_up[], renewed, "
+        "watch[], note"
     ),
     "ConfirmAnswer": "holder, token, expires_at; sometimes holder_name",
     "DiffAnswer": "agent, name, files[]",

@@ -358,7 +358,7 @@ class Operation:
 
     What a session does around it, by names that the session knows (client/steps.py, audit/build.py):
     `wants` ("rules": the digest of the workspace's rules; "deliveries": what the agent subscribes to comes first;
-    "here": a query about the caller's own machine),
+    "here": a query about the caller's own machine; "units": what the caller's machine knows of the pools it names),
     `beforehand` (completes the request), `afterwards` (completes the answer), `around` (runs it as a part of more).
     `withdraws`: what a caller takes that is interrupted before it has the answer is given back.
     """
