@@ -6,10 +6,12 @@ from dibs.machine import caller, clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dibs.client.session import Session
     from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
-    from dibs.operations.core.call import Call, Fields
+    from dibs.operations.core.call import Answer, Call, Fields
     from dibs.operations.core.declare import Operation
     from dibs.stores.seam import Json
     from dibs.workspace.location import Place
@@ -43,6 +45,12 @@ class Queued(BaseException):
     def __init__(self, session: Session, operation: Operation, call: Call, fields: Fields, place: str) -> None:
         super().__init__(place)
         self.session, self.operation, self.call, self.fields, self.place = session, operation, call, fields, place
+        self.look: Callable[[Answer], None] = _nothing  # at each poll
+        self.granted: Callable[[Answer], None] = _nothing  # at its turn
+
+
+def _nothing(_: Answer) -> None:
+    """A claim that a file's guard waited for is the agent's, and is found there."""
 
 
 def run_or_queue(session: Session, operation: Operation, call: Call, fields: Fields) -> Json:
@@ -57,10 +65,14 @@ def run_or_queue(session: Session, operation: Operation, call: Call, fields: Fie
 
 def patience(session: Session, event: Event) -> int:
     """How long a hook may still wait for files, in ms: where the config says so, and the client holds its call."""
-    wait = session.config.policy.guards["wait"]
+    return allowed(event, session.config.policy.guards["wait"])
+
+
+def allowed(event: Event, wait: int) -> int:
+    """How much of this time the event's client lets its hook wait, in ms, as far as that is known yet."""
     if not wait or not event.dialect.HOLDS:
         return 0
-    return max(0, event.until - clock.since_boot()) if event.until else wait
+    return min(wait, max(0, event.until - clock.since_boot())) if event.until else wait
 
 
 def begin(tree: Tree, event: Event, *, is_open: bool, left: bool = False, diary: int = -1,

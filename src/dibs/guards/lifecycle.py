@@ -81,10 +81,19 @@ def prompt(event: Event, place: Place) -> str:
     from dibs.guards import verification
     from dibs.operations.agents.turns import PROMPTED
 
-    _step(event, place)
+    tree = _step(event, place)
+    _settle(event, place, tree)
     _tell_turn(event, place, PROMPTED, event.said)
     told = [sign_of_life(event, place), verification.told_later(place.local, event.agent)]
     return "\n".join(filter(None, told))
+
+
+def _settle(event: Event, place: Place, tree: Tree, *, over: bool = False) -> None:
+    """The agent's commands are over, or run on without it: units of pools that they do not use any more go back."""
+    if any(one.units for one in tree.state.calls.values()):
+        from dibs.guards import pool_turn
+
+        pool_turn.settle(event, place, tree, over=over)
 
 
 def _tell_turn(event: Event, place: Place, what: str, said: str) -> None:
@@ -107,6 +116,7 @@ def _tell_turn(event: Event, place: Place, what: str, said: str) -> None:
 # interrupted one does not report otherwise. Any other is not about the agent's turn.
 ASKING = ("permission_prompt", "worker_permission_prompt", "agent_needs_input", "elicitation_dialog", "ToolPermission")
 RESTING = ("idle_prompt",)
+INTERRUPT = "Interrupt"  # of Codex: a person ended the turn, and what it ran may run on
 ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"  # of Claude Code: "0" where no person can be asked
 
 
@@ -119,7 +129,9 @@ def note(event: Event, place: Place) -> str:
             _tell_turn(event, place, DENIED, "")
             _be_due(place.local, event.agent)
         return ""
-    if event.source in RESTING:
+    if event.name == INTERRUPT:
+        _settle(event, place, _step(event, place), over=True)
+    if event.source in RESTING or event.name == INTERRUPT:
         _tell_turn(event, place, OVER, "")
     elif event.source in ASKING or not event.source:
         _tell_turn(event, place, ASKS, event.said or f"permission for {event.tool}")
@@ -172,6 +184,7 @@ def stop(event: Event, place: Place) -> str:
     from dibs.operations.guards.records import held_file
 
     tree = _step(event, place)
+    _settle(event, place, tree, over=True)
     tree.cut()
     session = open_session(place)
     call = identify(session, event)
@@ -197,6 +210,7 @@ def failed(event: Event, place: Place) -> str:
     if not event.halted:
         return ""
     tree = _step(event, place)
+    _settle(event, place, tree, over=True)
     session = open_session(place)
     call = identify(session, event)
     audit.tell(session, call, [tree])
@@ -220,6 +234,7 @@ def end(event: Event, place: Place) -> str:
             if is_sent_back(told):
                 return told
         tree = _step(event, place, over=True)
+        _settle(event, place, tree, over=True)
         audit.tell(session, call, [tree])
         session.run(session.operation("leave"), call, {})
     return ""

@@ -79,7 +79,7 @@ class Event:
 
     __slots__ = ("background", "call", "client", "command", "content", "cwd", "dialect", "edits", "error", "halted",
                  "kind", "moment", "name", "own", "paths", "plan", "said", "session", "source", "subagent", "tool",
-                 "transcript", "type", "until")  # fmt: skip
+                 "transcript", "type", "units", "until")  # fmt: skip
 
     def __init__(self, client: str, spoken: Dialect, name: str, moment: str) -> None:
         self.client, self.dialect, self.name, self.moment = client, spoken, name, moment
@@ -88,7 +88,8 @@ class Event:
         self.plan = False  # the agent only plans
         self.halted = False  # the turn did not end by itself
         self.background = False  # the client itself leaves the command running, or at a stop a task of the turn
-        self.until = 0  # once it has waited in line: until when it may, on the clock since boot
+        self.until = 0  # once it has waited in line: until when its client lets it, on the clock since boot
+        self.units: list[str] | None = None  # claims on units of pools that the command runs under, once that is known
         self.own = ""  # the client's own settings, if it sent this through another client's hooks
         self.paths: list[str] = []
         self.content: str | None = None  # an edit's whole content, if it brings one

@@ -14,7 +14,7 @@ from dibs.git import reflog
 from dibs.guards import audit
 from dibs.guards.caller import Queued, begin, identify, open_session
 from dibs.ledger import contents, ledger_files, working_tree
-from dibs.ledger.state import BACK, MERGES, MISSING, WHOLE, tree_line
+from dibs.ledger.state import BACK, MERGES, MISSING, UNITS, WHOLE, tree_line
 from dibs.machine import caller, links
 
 TYPE_CHECKING = False
@@ -69,6 +69,15 @@ def before(event: Event, place: Place) -> str:
 
                 session.run(COMMAND, call, {"tree": place.top, "spoken": spoken, "client": event.client})
             taken, undone = _decide(session, call, event, reading, effects, deploys, known)
+        if session.config.policy.pools["use"] and event.units is None:
+            from dibs.guards import pool_turn
+
+            try:
+                pool_turn.take(session, event, reading.commands, known[place.top])
+            except BaseException:
+                if taken:
+                    _give_back(session, identify(session, event), taken)
+                raise
     _note(event, place, reading, known, shown, taken, undone=undone)
     return ""
 
@@ -161,13 +170,13 @@ def _note(
         if seen:
             ledger_files.saw(tree.folder, event.agent, seen)
     moded, unnamed = _name_moded(event, place, reading, known)
-    if reading.kind == "harmless" and not taken and not undone and not moded:
+    if reading.kind == "harmless" and not taken and not undone and not moded and not event.units:
         return
     known[place.top].add(*[tree_line(event.key, top) for top in known if top != place.top])
     for tree in known.values():
         begin(
             tree, event, is_open=unnamed or reading.kind == "open", left=reading.background,
-            diary=reflog.size(place.top), claims=taken,
+            diary=reflog.size(place.top), claims=[*taken, *[UNITS + one for one in event.units or ()]],
         )  # fmt: skip
 
 

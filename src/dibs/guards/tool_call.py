@@ -41,7 +41,21 @@ def before(event: Event, place: Place) -> str:
         except Queued as queued:
             from dibs.guards import waiting
 
+            _give_back(event, place)
             waiting.wait(event, place, queued)
+        except BaseException:
+            _give_back(event, place)
+            raise
+
+
+def _give_back(event: Event, place: Place) -> None:
+    """The command does not run now: its units of pools go back."""
+    if event.units:
+        from dibs.operations.guards.audits import GIVE_BACK
+
+        session = open_session(place)
+        session.run(GIVE_BACK, identify(session, event), {"release": event.units})
+    event.units = None
 
 
 def _decide(event: Event, place: Place) -> str:
@@ -162,6 +176,10 @@ def _after(event: Event, place: Place, written: list[Tree]) -> str:
         diary = max(diary, call.diary) if tree.top == place.top else diary
         (tree.look if event.kind == EDIT else tree.survey)([path for path in call.named if path[-1:] != "/"])
         left = call.left or event.background or _yielded(event, over[0] - call.opened)
+        if call.units and tree.top == place.top:
+            from dibs.guards import pool_turn
+
+            claims += pool_turn.ended(event, place, call, over[0], left=left)
         tree.add(call_end_line(stamp(*over), event.key, left=left))
         tree.write()
         accompanied = call.is_open and tree.is_accompanied(event.agent)

@@ -3,7 +3,7 @@
 Only where that was seen to work: the client's dialect says so (`HOLDS`), and its settings give our entry the time for
 it. A hook with less time would be ended by its client, and most let the call pass then: such a hook refuses at once.
 
-A server does not wait for others: its hook's own process does, and takes the place over. The wait leaves nothing behind
+A server does not wait for others: its hook's own process does. The wait leaves nothing behind
 when the client ends the hook (SIGTERM), or is gone itself, which no client tells its hooks. A hook that is killed
 leaves a place that lapses, and what it is handed meanwhile passes on.
 """
@@ -14,6 +14,7 @@ import os
 
 from dibs import jsontext
 from dibs.errors import Held
+from dibs.guards.caller import allowed
 from dibs.machine import caller, clock, processes
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.guards.caller import Queued
     from dibs.guards.payload import Event
-    from dibs.operations.core.call import Call, Fields
+    from dibs.operations.core.call import Answer, Call, Fields
     from dibs.workspace.location import Place
 else:
     import _signal  # `signal` itself imports enum
@@ -39,26 +40,27 @@ class Ended(BaseException):
 
 def wait(event: Event, place: Place, queued: Queued) -> None:
     """Wait for the turn of a call; from then on it holds what it waited for. Raises the refusal."""
+    from dibs.client import wait_loop
+
     if caller.other() is not None:
         from dibs.machine.other_caller import Declined
 
+        queued.call.waiter, queued.call.decided = queued.place, None
+        queued.session.withdraw(queued.call)
         raise Declined
-    from dibs.client import wait_loop
-
-    longest = limit(event, place)
-    now = clock.since_boot()
-    event.until = min(event.until or now + queued.fields["wait"], now + longest)
-    fields = {**_factless(queued.fields), "wait": max(0, event.until - now)}
+    event.until = event.until or clock.since_boot() + limit(event, place)
+    fields = {**_factless(queued.fields), "wait": allowed(event, queued.fields["wait"])}
     parent = os.getppid()
 
-    def check(_: object) -> None:
+    def check(said: Answer) -> None:
         if os.getppid() != parent or _is_gone(queued.call):
             raise Ended(GONE)
+        queued.look(said)
 
     try:
         for number in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):
             _signal.signal(number, _end)
-        wait_loop.run(queued.session, queued.operation, queued.call, fields, check, queued.place)
+        queued.granted(wait_loop.run(queued.session, queued.operation, queued.call, fields, check, queued.place))
     except Ended as ended:
         raise Held(str(ended)) from None
     finally:

@@ -73,7 +73,7 @@ def call_lines(call: ToolCall) -> list[Line]:
     lines = [
         ledger.call_line(
             stamp(call.opened, call.offset), call.id, call.agent, is_open=call.is_open, left=call.left,
-            diary=call.diary, claims=call.claims,
+            diary=call.diary, claims=[*call.claims, *[ledger.UNITS + one for one in call.units]],
         )
     ]  # fmt: skip
     lines += [ledger.name_line(call.id, how, content, path) for path, (how, content) in call.named.items()]

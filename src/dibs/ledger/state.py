@@ -74,6 +74,9 @@ def moment(text: str) -> tuple[int, int]:
     return int(when), int(offset)
 
 
+UNITS = "unit:"  # before the id of a claim on units of a pool, among the claims of a call
+
+
 def call_line(
     at: str, call: str, agent: str, *, is_open: bool, left: bool = False, diary: int = -1, claims: Iterable[str] = ()
 ) -> Line:
@@ -262,7 +265,7 @@ class ToolCall:
     """One call of one tool, as the ledger has it."""
 
     __slots__ = ("agent", "claims", "closed", "diary", "ended", "folders", "id", "is_open", "left", "named", "offset",
-                 "opened", "trees")  # fmt: skip
+                 "opened", "trees", "units")  # fmt: skip
 
     def __init__(self, row: Line) -> None:
         _, at, self.id, self.agent, kind, left, diary, claims = row
@@ -270,7 +273,9 @@ class ToolCall:
         self.is_open = kind == OPEN  # it may write paths that it does not name
         self.left = left == "1"  # by its words, it leaves a program running
         self.diary = int(diary or -1)  # the size of git's reflog when it began; -1: not known
-        self.claims = claims.split(",") if claims else []  # those that end with it
+        both = claims.split(",") if claims else []
+        self.claims = [one for one in both if not one.startswith(UNITS)]  # those on git's index, which end with it
+        self.units = [one[len(UNITS) :] for one in both if one.startswith(UNITS)]  # those on units of pools
         self.closed = 0  # when it ended; 0: not yet
         self.ended = 0  # when the agent continued with something else, or was gone
         self.named: dict[str, list[str]] = {}  # path → how, and the announced content

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_COMMAND_BYTES = 160  # of a command line that people are shown
+MAX_LINE_BYTES = 4096  # of a command line that is searched
 MAX_ANCESTORS = 24  # deeper than any client starts its hooks; a bound in case of a broken parent chain
 
 _cache: dict[str, str] = {}
@@ -144,6 +145,39 @@ def started_by(root: int, variables: Collection[str], value: str) -> list[tuple[
     ]
 
 
+# In the command line of a hook of dibs: of the launcher that a client's shell reads, and of what that starts.
+HOOKS = (".dibs/hook", "/dibs/hook", "serve.bash", "/guards/start/entry.py")
+
+
+def runs_since(root: int, age: int, variables: Collection[str], value: str) -> bool:
+    """Does anything run that a client started within the last `age` ms? `root` is the client's process.
+
+    Below a child of it that began since then; or below none, with this value in one of these variables: what a shell
+    has left. Hooks of dibs, and the caller's own process, do not count. True where processes cannot be seen.
+    """
+    if not os.path.isdir("/proc/self"):  # pragma: no cover - macOS
+        return True
+    ticks = os.sysconf("SC_CLK_TCK")
+    since = (clock.since_boot() - age) * ticks // 1000 - 1
+    own = {found[0][3] for found in ancestors()} | {os.getpid()}
+    stats = {int(name): stat for name in os.listdir("/proc") if name.isdigit() and (stat := _stat(int(name)))}
+    live = {pid: stat for pid, stat in stats.items() if stat[2] not in "ZX"}
+    place = here()
+    for pid in live.keys() - {stat[0] for stat in live.values()} - own - {root}:
+        first, above = pid, live[pid][0]
+        while above != root and above in live and above > 1:
+            first, above = above, live[above][0]
+        if above == root:
+            began = live[first][1]
+        elif any(variable_of([*place, pid, 0], one) == value for one in variables):
+            began = live[pid][1]
+        else:
+            continue
+        if began >= since and not any(sign in _command_of(pid, MAX_LINE_BYTES) for sign in HOOKS):
+            return True
+    return False
+
+
 def _above(pid: int, parents: dict[int, int]) -> list[int]:
     found: list[int] = []
     while pid in parents and len(found) < MAX_ANCESTORS:
@@ -152,11 +186,11 @@ def _above(pid: int, parents: dict[int, int]) -> list[int]:
     return found
 
 
-def _command_of(pid: int) -> str:
+def _command_of(pid: int, most: int = MAX_COMMAND_BYTES) -> str:
     """The words of its command line, as one text."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read(MAX_COMMAND_BYTES).decode("utf-8", "replace").split("\0")
+            words = file.read(most).decode("utf-8", "replace").split("\0")
     except OSError:
         return ""
     return "".join(letter if letter.isprintable() else " " for letter in " ".join(words).strip())

@@ -224,6 +224,35 @@ def _pushed(words: Words) -> str:
     return remote if remote in PUSHED and "-n" not in words else ""
 
 
+# --- the lines of scripts, for whoever looks for other commands in them
+
+
+def lines_of(words: Words, text: str, cwd: str) -> list[str]:
+    """The lines that a command runs by naming a script: of package.json, a Makefile, a justfile, a shell script."""
+    words = _as_called(words)
+    if words[0] in PACKAGES:
+        name, _ = _named_script(words)
+        scripts = _package_scripts(cwd) if name else None
+        return [scripts[one] for one in (f"pre{name}", name, f"post{name}") if one in scripts] if scripts else []
+    if words[0] in MAKES:
+        return _recipe_lines(words, cwd)[0]
+    path = _script(words, text, cwd)
+    script = _read(path) if path else None
+    if script is None or (not script.startswith("#!") and not path.endswith((".sh", ".bash"))):
+        return []
+    if script.startswith("#!") and "sh" not in script.partition("\n")[0]:
+        return []
+    return [line for line in map(str.strip, script.replace("\\\n", " ").split("\n")) if line[:1] not in {"#", ""}]
+
+
+def _named_script(words: Words) -> tuple[str, bool]:
+    """The script that a package manager runs, and whether it says `run`. npm's own: `npm test`, `npm start`."""
+    operands = _operands(words, ("-w", "--workspace", "--prefix", "-C", "--dir", "--cwd", "-F", "--filter"))
+    runs = bool(operands) and operands[0] in RUN
+    name = operands[1] if runs and len(operands) > 1 else operands[0] if operands and not runs else ""
+    return name, runs
+
+
 # --- scripts by name
 
 
@@ -239,8 +268,7 @@ def _is_deploy(name: str) -> bool:
 def _package(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
     """`npm run X`, `yarn X`: package.json's script X."""
     operands = _operands(words, ("-w", "--workspace", "--prefix", "-C", "--dir", "--cwd", "-F", "--filter"))
-    runs = bool(operands) and operands[0] in RUN
-    name = operands[1] if runs and len(operands) > 1 else operands[0] if operands and not runs else ""
+    name, runs = _named_script(words)
     if operands[:1] in (["dlx"], ["exec"]):  # a program by its package: `wrangler@3`
         rest = words[words.index(operands[0]) + 1 :]
         program = next((word for word in rest if not word.startswith("-")), "")
@@ -279,8 +307,15 @@ def _package_scripts(cwd: str) -> dict[str, str] | None:
 
 def _made(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
     """`make X`, `just X`: the recipe of X and of its prerequisites."""
+    lines, goals = _recipe_lines(words, cwd)
+    found = _text("\n".join(lines), patterns, cwd, depth)
+    return found or (TARGET_BY_NAME if any(_by_name(goal, lines) for goal in goals) else "")
+
+
+def _recipe_lines(words: Words, cwd: str) -> tuple[list[str], list[str]]:
+    """The lines of the goals' recipes and of their prerequisites'; the goals."""
     if words[0] in {"make", "gmake"} and any(word in {"-n", "--just-print", "--recon", "-q"} for word in words):
-        return ""
+        return [], []
     folder = _option(words, ("-C", "--directory", "-d", "--working-directory"))
     cwd = os.path.join(cwd, folder) if folder else cwd
     goals = [
@@ -305,8 +340,7 @@ def _made(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> st
             wanted += needs
             lines += recipe
         seen.add(name)
-    found = _text("\n".join(lines), patterns, cwd, depth)
-    return found or (TARGET_BY_NAME if any(_by_name(goal, lines) for goal in goals) else "")
+    return lines, goals
 
 
 def _recipes(text: str) -> Iterator[tuple[str, tuple[list[str], list[str]]]]:

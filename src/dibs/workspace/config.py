@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from dibs.workspace.config_server import ServerSettings
 
 NAME = "config.toml"
-VERSION = f"10 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
+VERSION = f"11 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
 DURATIONS: Final = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")

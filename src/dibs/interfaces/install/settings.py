@@ -27,7 +27,7 @@ STATUS = "dibs: in line"  # what a person sees while a guard waits
 
 def hold_of(policy: Policy) -> int:
     """For how many seconds a client has to let a guard run, because the config lets it wait in line; 0: it does not."""
-    wait = policy.guards["wait"]
+    wait = max([policy.guards["wait"], *[policy.pools["named"][use["pool"]]["wait"] for use in policy.pools["use"]]])
     return max(HOLD_TIMEOUT_S, HOOK_TIMEOUT_S + -(-wait // 1000)) if wait else 0
 
 

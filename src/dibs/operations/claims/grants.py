@@ -110,6 +110,10 @@ def claim(
         FOLLOW_UPS.sweep(tx, call, MAX_DUE_SWEPT)  # so that a store in use needs no sweeper
     will_wait = terms["deadline"] > tx.now
     overlaps = _live_overlaps_of(tx, call, terms, waiter, will_wait=will_wait, figures=request["pressure"])
+    if waiter and overlaps.own_place is None:  # its turn came just now, with the end of what was in its way
+        handed = _handed_over(tx, terms["agent"], waiter)
+        if handed is not None:
+            return _refresh(tx, call, handed, terms, _Overlaps())
     if overlaps.unfinished and by_hand:
         return Continue()  # what has ended so far is committed; the next transaction ends more
     if call.shell_owner and by_hand and overlaps.subagents:

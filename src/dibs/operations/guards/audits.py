@@ -218,7 +218,8 @@ def _idle(tx: Transaction, call: Call, request: IdleRequest) -> IdleAnswer:
     for claim in claim_records.claims_of(tx, call.agent):
         if claim["until"] <= tx.now:
             continue
-        if claim["by"] == SHELL:  # from an aborted command, whose end was not reported
+        # from an aborted command, whose end was not reported; pool_guard.py says when the unit of one ends
+        if claim["by"] == SHELL and not any(map(resources.pool_of, claim["resources"])):
             endings.give_back(tx, claim, claim["resources"], "released")
             freed += claim["resources"]
         if claim["by"] != BY:

@@ -119,6 +119,12 @@ class EditRequest(TypedDict):
     waiter: str
     wake: str
 
+class EndIdleRequest(TypedDict):
+    """The request of `end-idle`."""
+
+    idle: Sequence[tuple[str, str]]
+    over: bool
+
 class GateRequest(TypedDict):
     """The request of `gate`."""
 
@@ -241,3 +247,18 @@ class UndoRequest(TypedDict):
     tree: str
     count: int
     local: bool
+
+class UnitsInUseRequest(TypedDict):
+    """The request of `units-in-use`."""
+
+    pools: Sequence[str]
+
+class UnitsRequest(TypedDict):
+    """The request of `units`."""
+
+    pools: Sequence[tuple[str, int]]
+    words: str
+    busy: Sequence[str]
+    wait: int
+    waiter: str
+    wake: str

@@ -204,7 +204,9 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Resource], *, waits: boo
     # From a command that runs in parallel, or was aborted: this one takes the claim over, and its end ends both.
     freed: list[Resource] = []
     for claim in own:
-        if claim["by"] == SHELL and all(resource[0] == "name" for resource in claim["resources"]):
+        if claim["by"] == SHELL and all(
+            resource[0] == "name" and not resources.pool_of(resource) for resource in claim["resources"]
+        ):
             freed += claim["resources"]
             endings.give_back(tx, claim, claim["resources"], "released")
     both = [*wanted, *[[*one, ""] for one in freed if one not in normal]]

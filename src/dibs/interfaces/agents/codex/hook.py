@@ -8,7 +8,7 @@ from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, N
 EVENTS = {
     "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
     "PostToolUseFailure": AFTER, "SubagentStart": BORN, "SubagentStop": DIED, "Stop": STOP, "SessionEnd": END,
-    "PermissionRequest": NOTE,
+    "PermissionRequest": NOTE, "Interrupt": NOTE,
 }  # fmt: skip
 TOOLS = {
     "apply_patch": PATCH, "Bash": SHELL, "shell": SHELL, "exec_command": SHELL, "Edit": EDIT, "Write": EDIT,
