@@ -38,7 +38,7 @@ ROWS = (
      "tests/operations/core/test_internal.py::test_an_odd_value_in_a_nested_field_is_refused"),
     ("checked", "replace call check -> $1",
      f"{CONTRACT}::test_an_operation_holds_its_request_to_the_declaration_whatever_the_door"),
-    ("checked", "drop assign #6 beneath for fields", f"{CONTRACT}::test_the_declared_default_is_what_a_body_gets"),
+    ("checked", "replace assign by_name -> found, fields = {}, self.by_name", f"{CONTRACT}::test_the_declared_default_is_what_a_body_gets"),
     ("_is_resource", "replace name Canonical -> list",
      f"{CONTRACT}::test_an_operation_holds_its_request_to_the_declaration_whatever_the_door"),
     ("declare._is_number", "drop operand bool", f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),

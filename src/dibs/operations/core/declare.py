@@ -489,26 +489,19 @@ class Operation:
         return tuple(dict.fromkeys([*self.own_errors, *common]))
 
     def checked(self, given: dict[str, Json]) -> Json:
-        """The request that the body gets: each value checked by its field, and the defaults of the others."""
-        found: dict[str, Json] = {}
-        left = len(given)
-        for field in self.fields:
-            name = field.name
-            value = field.default
-            if name in given:
-                left -= 1
-                given_value = given[name]
-                if field.kind == "choice" and given_value == value:
-                    pass  # "": none of them
-                elif given_value is not None or (field.kind == "json" and not field.items):
-                    found[name] = field.check(given_value)
-                    continue
-            if field.required:
+        """The request that the body gets: the defaults, and each given value, checked by its field."""
+        found, fields = self.defaults, self.by_name
+        for name, value in given.items():
+            field = fields.get(name)
+            if field is None:
+                raise self.no_field(name)
+            if field.kind == "choice" and value == field.default:
+                continue  # "": none of them
+            if value is not None or (field.kind == "json" and not field.items):
+                found[name] = field.check(value)
+        for name in self.required:
+            if name not in found:
                 raise Invalid(f"{self.name} needs `{name}`", field=name)
-            found[name] = value
-        if left:
-            name = next(name for name in given if name not in found)
-            raise self.no_field(name)
         return found
 
     def request(self, **given: Json) -> Json:

@@ -674,9 +674,10 @@ class _Transaction(BaseTransaction):
         """Keep what was written; the ranges around it have to be read again."""
         self._texts[key] = text
         for page in self._pages[:]:
-            ranges = page[0]
-            if ranges[0][0] <= key < ranges[-1][1] and any(low <= key < high for low, high in ranges):
-                self._pages.remove(page)
+            for low, high in page[0]:
+                if low <= key < high:
+                    self._pages.remove(page)
+                    break
 
     def _decode(self, texts: list[str]) -> list[Json]:
         try:
