@@ -45,7 +45,7 @@ def test_the_page_and_the_json_have_the_same_figures_and_nothing_is_written(tmp_
     found = json.loads(lookback(tmp_path, "--json").stdout)
     assert found["ok"] is True
     assert "3  of 4 sessions worked in a repository at the same time" in out
-    assert "4  edits hit a file that another session had edited in the 30 minutes before: 2 within 1 minute, 3" in out
+    assert "4  edits of a file that another session had edited in the 30 minutes before: 2 within 1 minute, 3" in out
     assert "TASK-103: gemini bob 30s after claude ann, which was at work" in out
     assert "█" in out
     assert found["refused"]["first"] == 5
