@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from dibs.lookback import causes
 from tests.lookback.recorded import HOME, Claude
 from tests.lookback.test_figures import play
 
@@ -123,3 +124,18 @@ def test_on_a_terminal_it_shows_how_far_it_is_and_ctrl_c_ends_it_cleanly(tmp_pat
     assert running.returncode == 130
     assert out == b""
     assert b"Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("git clone https://ann:hunter2@example.org/x", "git clone https://…@example.org/x"),
+        ("export API_TOKEN=abcdef && make", "export API_TOKEN=… && make"),
+        ("curl -H 'Authorization: Bearer abc.def.ghi' x", "curl -H 'Authorization: Bearer …' x"),
+        (f"echo {SECRET}", "echo …"),
+        ("pytest tests/test_token.py -q", "pytest tests/test_token.py -q"),
+        ("git show 8c1f6a2", "git show 8c1f6a2"),
+    ],
+)  # fmt: skip
+def test_what_looks_like_a_secret_is_left_out(text: str, shown: str) -> None:
+    assert causes.shown(text) == shown
