@@ -11,6 +11,7 @@ commit of it is recorded, and while its agent is active. What comes with a merge
 from __future__ import annotations
 
 import os
+from typing import cast
 
 from dibs import shell
 from dibs.errors import DibsError, Invalid
@@ -33,14 +34,18 @@ from dibs.workspace.paths import Paths, of_parts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Unpack
 
     from dibs.canonical import Canonical
+    from dibs.client.session import Session
     from dibs.git.effects import GitEffect
     from dibs.lookback.moments import Moment
+    from dibs.operations.core.call import Fields
     from dibs.operations.core.declare import Operation
+    from dibs.operations.guards.concerns import OwnedPath
     from dibs.operations.guards.edit_guard import Knowledge, Target, TreeTargets
-    from dibs.operations.guards.shared_tree import TreeEffect
+    from dibs.operations.guards.shared_tree import EffectFields, TreeEffect
+    from dibs.operations.guards.shell_guard import OpenTarget
     from dibs.shell import Reading
     from dibs.stores.seam import Transaction
 
@@ -238,9 +243,7 @@ class Past:
 
     # --- the guards
 
-    def _ask(
-        self, store: MemoryStore, moment: Moment, operation: Operation, fields: dict[str, Any]
-    ) -> DibsError | None:
+    def _ask(self, store: MemoryStore, moment: Moment, operation: Operation, fields: Fields) -> DibsError | None:
         call = Call(self.policy, agent=moment.agent, kind=moment.client)
         try:
             answer = store.run(lambda tx: perform(tx, call, operation, fields))
@@ -249,7 +252,7 @@ class Past:
         return answer if isinstance(answer, DibsError) else None
 
     def _refused(
-        self, moment: Moment, found: Seen, operation: Operation, fields: dict[str, Any], alone: dict[str, Any],
+        self, moment: Moment, found: Seen, operation: Operation, fields: Fields, alone: Fields,
         paths: Iterable[str],
     ) -> bool:  # fmt: skip
         """Would dibs have refused it? `alone`: the same where no other agent ever was."""
@@ -336,12 +339,11 @@ class Past:
             inside += [(Place(place.tree, of_parts("file", name), ignored=False), change) for name in names]
         return placed + inside
 
-    def _unresolved(self, tree: str, reading: Reading) -> list[Any]:
+    def _unresolved(self, tree: str, reading: Reading) -> list[OpenTarget]:
         """The targets that the words leave open, in a working tree of this repository."""
         if not reading.unresolved or not tree:
             return []
-        door: Any = self._door(tree)
-        return [*open_targets.placed(door, reading.unresolved)]
+        return open_targets.placed(cast("Session", self._door(tree)), reading.unresolved)  # all that it asks for
 
     def _deploys(self, reading: Reading, cwd: str) -> list[list[str]]:
         patterns = deploy_commands.spelled(self.policy.guards["deploy"].get("commands", {}))
@@ -349,11 +351,11 @@ class Past:
         worth = [simple for simple in reading.commands if deploy_commands.may_be(simple, programs)]
         return [[*deploy, ""] for deploy in deploy_commands.find(worth, patterns, cwd)] if worth else []
 
-    def _owned(self, agent: str, tree: str) -> list[list[Any]]:
+    def _owned(self, agent: str, tree: str) -> list[OwnedPath]:
         """Other agents' unfinished work in a working tree."""
         known = self._seen.get(agent, {})
         return [
-            [tree, of_parts("file", path), list(work.owners), known.get((tree, path)) == work.version]
+            (tree, of_parts("file", path), list(work.owners), known.get((tree, path)) == work.version)
             for path, work in self._works.get(tree, {}).items()
             if self._others_in(work, agent)
         ]
@@ -424,8 +426,9 @@ class Past:
             return None
         return self._effect(effect, tree, head="switch", to="" if name == "-" else name), []
 
-    def _effect(self, effect: GitEffect, tree: str, **fields: Any) -> TreeEffect:
-        found: TreeEffect = {"what": what(effect), "tree": tree, "main": True, **fields}  # type: ignore[typeddict-item] # it has no other keys
+    @staticmethod
+    def _effect(effect: GitEffect, top: str, /, **fields: Unpack[EffectFields]) -> TreeEffect:
+        found: TreeEffect = {"what": what(effect), "tree": top, "main": True, **fields}
         if "head" in fields or fields.get("paths") is None:
             found["else"] = OWN_TREE
         return found
@@ -463,7 +466,7 @@ class Past:
             self._store.run(end)
 
 
-def _edit_fields(trees: dict[str, list[Target]], moment: Moment) -> dict[str, Any]:
+def _edit_fields(trees: dict[str, list[Target]], moment: Moment) -> Fields:
     """The request of the edit guard for files in one or more working trees."""
     parts: list[TreeTargets] = [{"targets": rows, "tree": tree, "local": False} for tree, rows in trees.items()]
     first, *more = parts

@@ -18,8 +18,6 @@ from dibs.shell import patches
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
-
 MAX_WAITING = 1_000  # calls without a result that one session keeps; older ones count as done
 MAX_ID_LETTERS = 90  # of a session's id, and of a subagent's; an agent's id has at most 200
 MAX_CONTENT_CHARS = 4_000_000  # of an edit that are compared by lines
@@ -32,12 +30,12 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def table_of(value: object) -> dict[str, Any]:
+def table_of(value: object) -> dict[str, object]:
     """A value that should be an object; {} if it is not."""
     return value if isinstance(value, dict) else {}
 
 
-def list_of(value: object) -> list[Any]:
+def list_of(value: object) -> list[object]:
     """A value that should be a list; [] if it is not."""
     return value if isinstance(value, list) else []
 
