@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from dibs.lookback import causes
 from tests.lookback.recorded import HOME, Claude
 from tests.lookback.test_figures import play
 
@@ -45,7 +46,7 @@ def test_the_page_and_the_json_have_the_same_figures_and_nothing_is_written(tmp_
     found = json.loads(lookback(tmp_path, "--json").stdout)
     assert found["ok"] is True
     assert "3  of 4 sessions worked in a repository at the same time" in out
-    assert "4  edits hit a file that another session had edited in the 30 minutes before: 2 within 1 minute, 3" in out
+    assert "4  edits of a file that another session had edited in the 30 minutes before: 2 within 1 minute, 3" in out
     assert "TASK-103: gemini bob 30s after claude ann, which was at work" in out
     assert "█" in out
     assert found["refused"]["first"] == 5
@@ -123,3 +124,18 @@ def test_on_a_terminal_it_shows_how_far_it_is_and_ctrl_c_ends_it_cleanly(tmp_pat
     assert running.returncode == 130
     assert out == b""
     assert b"Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("git clone https://ann:hunter2@example.org/x", "git clone https://…@example.org/x"),
+        ("export API_TOKEN=abcdef && make", "export API_TOKEN=… && make"),
+        ("curl -H 'Authorization: Bearer abc.def.ghi' x", "curl -H 'Authorization: Bearer …' x"),
+        (f"echo {SECRET}", "echo …"),
+        ("pytest tests/test_token.py -q", "pytest tests/test_token.py -q"),
+        ("git show 8c1f6a2", "git show 8c1f6a2"),
+    ],
+)  # fmt: skip
+def test_what_looks_like_a_secret_is_left_out(text: str, shown: str) -> None:
+    assert causes.shown(text) == shown

@@ -209,3 +209,10 @@ def test_only_what_is_recent_counts_with_since(tmp_path: Path) -> None:
 
     play(tmp_path)
     assert look(tmp_path, since=clock.of_iso(at(1300)[:19] + ".000Z"))["calls"] == 2
+
+
+def test_a_call_without_a_time_is_counted_as_such(tmp_path: Path) -> None:
+    ann = Claude(tmp_path, "ann")
+    ann.line(type="user", sessionId="ann", message={"content": "go"})
+    found = look(tmp_path)
+    assert (found["prompts"], found["unread"]["lines"]) == (0, {"claude: without a time": 1})

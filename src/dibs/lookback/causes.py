@@ -25,7 +25,8 @@ SIGNS = (
 )  # fmt: skip
 # What looks like a secret in a command: a value of a variable or option with such a name, a long random word.
 _NAMED = re.compile(
-    r"(?i)((?:token|secret|passw(?:or)?d|api[-_]?key|credential|auth\w*)[\w-]*['\"]?\s*[=:]?\s*['\"]?)[^\s'\"]{4,}"
+    r"(?i)((?:token|secret|passw(?:or)?d|api[-_]?key|credential|authorization)[\w-]*['\"]?(?:\s*[=:]\s*|\s+)['\"]?"
+    r"(?:(?:bearer|basic)\s+)?)[^\s'\"]{4,}"
 )
 _RANDOM = re.compile(r"(?<![\w/.-])(?=[A-Za-z_-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9_-]{32,}(?![\w/.-])")
 _IN_URL = re.compile(r"(://)[^\s/@]+@")

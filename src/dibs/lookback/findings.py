@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypedDict
 
+    from dibs.lookback.judged import Judged, Overwrite, Refusal, Sweep
     from dibs.lookback.moments import Moment
-    from dibs.lookback.past import Overwrite, Refusal, Seen, Sweep
     from dibs.lookback.shared_work import NearEdit, SharedId, Stretch
 
     class Span(TypedDict):
@@ -144,7 +144,8 @@ class Look:
         return len(files)
 
     def _moment(self, moment: Moment) -> None:
-        if not moment.session or not moment.at:
+        if not moment.at:
+            self.unread.lines[f"{moment.client}: without a time"] += 1
             return
         tree, repository = self._trees.of(moment.cwd)
         if self._repository and self._repository not in {repository, tree}:
@@ -166,7 +167,7 @@ class Look:
             if len(self.failed) < MAX_FAILED:
                 self.failed.append(f"{type(error).__name__}: {error}"[:300])
 
-    def _note(self, seen: Seen, moment: Moment, repository: str) -> None:
+    def _note(self, seen: Judged, moment: Moment, repository: str) -> None:
         for place, change in seen.changed:
             self.counts["changed"] += 1
             self.work.edited(moment, f"{place.tree}/{place.text}", change, repository)

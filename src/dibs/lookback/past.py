@@ -11,6 +11,7 @@ commit of it is recorded, and while its agent is active. What comes with a merge
 from __future__ import annotations
 
 import os
+from typing import cast
 
 from dibs import shell
 from dibs.errors import DibsError, Invalid
@@ -18,6 +19,7 @@ from dibs.git import aliases
 from dibs.git.ignored import ignored_among
 from dibs.guards import open_targets
 from dibs.guards.gitadvice import OWN_TREE, what
+from dibs.lookback.judged import Judged, Overwrite, Place, Refusal, Sweep, Work
 from dibs.lookback.moments import COMMAND, EDIT, READ, Change
 from dibs.operations.claims import endings
 from dibs.operations.claims import records as claim_records
@@ -33,14 +35,17 @@ from dibs.workspace.paths import Paths, of_parts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Unpack
 
-    from dibs.canonical import Canonical
+    from dibs.client.session import Session
     from dibs.git.effects import GitEffect
     from dibs.lookback.moments import Moment
+    from dibs.operations.core.call import Fields
     from dibs.operations.core.declare import Operation
+    from dibs.operations.guards.concerns import OwnedPath
     from dibs.operations.guards.edit_guard import Knowledge, Target, TreeTargets
-    from dibs.operations.guards.shared_tree import TreeEffect
+    from dibs.operations.guards.shared_tree import EffectFields, TreeEffect
+    from dibs.operations.guards.shell_guard import OpenTarget
     from dibs.shell import Reading
     from dibs.stores.seam import Transaction
 
@@ -48,70 +53,6 @@ QUIET_MS = 2 * 3_600_000  # after this long nothing is claimed any more: what is
 KEPT_MS = 24 * 3_600_000  # what an agent knew of a file; then it reads it again
 MAX_PLACES = 50_000  # paths whose place is remembered
 TAKE_IN, COMMITS, STASHES, WRITES_OVER, DELETES = "take in", "commit", shared_tree.STASHES, "write over", "delete"
-
-
-class Work:
-    """One file that agents changed."""
-
-    __slots__ = ("at", "author", "made", "owners", "staged", "version")
-
-    def __init__(self) -> None:
-        self.version = 0
-        self.author = ""
-        self.at = 0  # when it was changed last
-        self.owners: dict[str, int] = {}  # agents with unfinished work in it → since when
-        self.staged = False
-        self.made = False  # by a whole write of an agent that had not read it: git does not know it yet
-
-
-class Place:
-    """A file in a working tree."""
-
-    __slots__ = ("ignored", "resource", "text", "tree")
-
-    def __init__(self, tree: str, resource: Canonical, *, ignored: bool) -> None:
-        self.tree, self.resource, self.ignored = tree, resource, ignored
-        self.text = resource[1]
-
-
-class Refusal:
-    """A call that dibs would have refused."""
-
-    __slots__ = ("alone", "error", "moment", "paths")
-
-    def __init__(self, moment: Moment, error: DibsError, *, alone: bool, paths: list[str]) -> None:
-        self.moment, self.error, self.alone, self.paths = moment, error, alone, paths
-
-
-class Sweep:
-    """A git command over other agents' uncommitted work."""
-
-    __slots__ = ("does", "moment", "owners", "paths", "what")
-
-    def __init__(self, moment: Moment, effect: TreeEffect, paths: list[str], owners: list[str]) -> None:
-        self.moment, self.what, self.does = moment, effect["what"], effect.get("does", "")
-        self.paths, self.owners = paths, owners
-
-
-class Overwrite:
-    """A whole file, written over a content of another agent that the writer had not seen."""
-
-    __slots__ = ("at", "author", "moment", "path")
-
-    def __init__(self, moment: Moment, path: str, author: str, at: int) -> None:
-        self.moment, self.path, self.author, self.at = moment, path, author, at
-
-
-class Seen:
-    """What came of one call."""
-
-    __slots__ = ("changed", "overwrites", "refusal", "sweeps")
-
-    def __init__(self) -> None:
-        self.refusal: Refusal | None = None
-        self.sweeps: list[Sweep] = []
-        self.overwrites: list[Overwrite] = []
-        self.changed: list[tuple[Place, Change]] = []
 
 
 class _Door:
@@ -137,12 +78,12 @@ class Past:
         self._places: dict[str, Place | None] = {}
         self._doors: dict[str, _Door] = {}
 
-    def judge(self, moment: Moment) -> Seen:
+    def judge(self, moment: Moment) -> Judged:
         """What one call did to others, and whether dibs would have refused it."""
         self._pass(moment.at)
         self._began.setdefault(moment.agent, moment.at)
         self._last[moment.agent] = moment.at
-        found = Seen()
+        found = Judged()
         if moment.kind == READ:
             self._read(moment.agent, moment.reads, moment.cwd)
         elif moment.kind == EDIT:
@@ -238,9 +179,7 @@ class Past:
 
     # --- the guards
 
-    def _ask(
-        self, store: MemoryStore, moment: Moment, operation: Operation, fields: dict[str, Any]
-    ) -> DibsError | None:
+    def _ask(self, store: MemoryStore, moment: Moment, operation: Operation, fields: Fields) -> DibsError | None:
         call = Call(self.policy, agent=moment.agent, kind=moment.client)
         try:
             answer = store.run(lambda tx: perform(tx, call, operation, fields))
@@ -249,7 +188,7 @@ class Past:
         return answer if isinstance(answer, DibsError) else None
 
     def _refused(
-        self, moment: Moment, found: Seen, operation: Operation, fields: dict[str, Any], alone: dict[str, Any],
+        self, moment: Moment, found: Judged, operation: Operation, fields: Fields, alone: Fields,
         paths: Iterable[str],
     ) -> bool:  # fmt: skip
         """Would dibs have refused it? `alone`: the same where no other agent ever was."""
@@ -261,7 +200,7 @@ class Past:
         found.refusal = Refusal(moment, error, alone=is_alone, paths=list(dict.fromkeys(paths)))
         return True
 
-    def _edit(self, moment: Moment, found: Seen, placed: list[tuple[Place, Change]]) -> None:
+    def _edit(self, moment: Moment, found: Judged, placed: list[tuple[Place, Change]]) -> None:
         """The edit guard's decision about the files that a call names, and then the edit as it was."""
         trees: dict[str, list[Target]] = {}
         bare: dict[str, list[Target]] = {}
@@ -291,7 +230,7 @@ class Past:
         author = facts["author"]
         return bool(author) and not related(author, agent) and (facts["since"] or self._is_active(author))
 
-    def _command(self, moment: Moment, found: Seen) -> None:
+    def _command(self, moment: Moment, found: Judged) -> None:
         """The shell guard's decision about a command, then the edit guard's about the files that it names."""
         cwd = moment.cwd or "/"
         reading = shell.read(moment.command, cwd, home=self._home)
@@ -336,12 +275,11 @@ class Past:
             inside += [(Place(place.tree, of_parts("file", name), ignored=False), change) for name in names]
         return placed + inside
 
-    def _unresolved(self, tree: str, reading: Reading) -> list[Any]:
+    def _unresolved(self, tree: str, reading: Reading) -> list[OpenTarget]:
         """The targets that the words leave open, in a working tree of this repository."""
         if not reading.unresolved or not tree:
             return []
-        door: Any = self._door(tree)
-        return [*open_targets.placed(door, reading.unresolved)]
+        return open_targets.placed(cast("Session", self._door(tree)), reading.unresolved)  # all that it asks for
 
     def _deploys(self, reading: Reading, cwd: str) -> list[list[str]]:
         patterns = deploy_commands.spelled(self.policy.guards["deploy"].get("commands", {}))
@@ -349,11 +287,11 @@ class Past:
         worth = [simple for simple in reading.commands if deploy_commands.may_be(simple, programs)]
         return [[*deploy, ""] for deploy in deploy_commands.find(worth, patterns, cwd)] if worth else []
 
-    def _owned(self, agent: str, tree: str) -> list[list[Any]]:
+    def _owned(self, agent: str, tree: str) -> list[OwnedPath]:
         """Other agents' unfinished work in a working tree."""
         known = self._seen.get(agent, {})
         return [
-            [tree, of_parts("file", path), list(work.owners), known.get((tree, path)) == work.version]
+            (tree, of_parts("file", path), list(work.owners), known.get((tree, path)) == work.version)
             for path, work in self._works.get(tree, {}).items()
             if self._others_in(work, agent)
         ]
@@ -424,8 +362,9 @@ class Past:
             return None
         return self._effect(effect, tree, head="switch", to="" if name == "-" else name), []
 
-    def _effect(self, effect: GitEffect, tree: str, **fields: Any) -> TreeEffect:
-        found: TreeEffect = {"what": what(effect), "tree": tree, "main": True, **fields}  # type: ignore[typeddict-item] # it has no other keys
+    @staticmethod
+    def _effect(effect: GitEffect, top: str, /, **fields: Unpack[EffectFields]) -> TreeEffect:
+        found: TreeEffect = {"what": what(effect), "tree": top, "main": True, **fields}
         if "head" in fields or fields.get("paths") is None:
             found["else"] = OWN_TREE
         return found
@@ -463,7 +402,7 @@ class Past:
             self._store.run(end)
 
 
-def _edit_fields(trees: dict[str, list[Target]], moment: Moment) -> dict[str, Any]:
+def _edit_fields(trees: dict[str, list[Target]], moment: Moment) -> Fields:
     """The request of the edit guard for files in one or more working trees."""
     parts: list[TreeTargets] = [{"targets": rows, "tree": tree, "local": False} for tree, rows in trees.items()]
     first, *more = parts

@@ -20,7 +20,6 @@ from dibs.lookback.formats.session import ms_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any
 
     from dibs.lookback.formats import Format
     from dibs.lookback.moments import Moment
@@ -114,7 +113,7 @@ def _known(path: str, known: list[Format]) -> SessionFile | None:
     return None if kind is None else SessionFile(path, kind, at)
 
 
-def _objects(path: str, unread: Unread) -> Iterator[dict[str, Any] | None]:
+def _objects(path: str, unread: Unread) -> Iterator[dict[str, object] | None]:
     """The JSON objects of a file; None for a line that is none."""
     if path.endswith(".json"):
         with open(path, "rb") as file:
@@ -127,7 +126,7 @@ def _objects(path: str, unread: Unread) -> Iterator[dict[str, Any] | None]:
             yield _object(line)
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
+def _object(line: bytes) -> dict[str, object] | None:
     try:
         found = jsontext.decode(line.decode("utf-8", "replace").strip())
     except (ValueError, RecursionError):

@@ -59,36 +59,40 @@ def figures(found: Lookback) -> list[tuple[str, str]]:
         f"{ago(together['seconds'])} in all"
     )
     edited = (
-        "edits hit a file that another session had edited in the 30 minutes before: "
+        "of a file that another session had edited in the 30 minutes before: "
         f"{near['1']:,} within 1 minute, {near['5']:,} within 5{where}"
     )
-    given = f"times an issue was given to a second session, {ids['together']:,} while the first was at work"
+    given = f"given to a second session, {ids['together']:,} while the first was at work"
     return [
         (f"{together['sessions']:,}", beside),
-        (f"{near['30']:,}", edited),
-        (
-            f"{found['overwritten']:,}",
-            "whole files were written over another session's edit, which was not read before",
-        ),
-        (f"{found['swept']:,}", "git commands went over another session's uncommitted work"),
-        (f"{ids['all']:,}", given),
+        _said(near["30"], "edit", edited),
+        _said(found["overwritten"], "whole file", "written over another session's edit, which was not read before"),
+        _said(found["swept"], "git command", "over another session's uncommitted work"),
+        _said(ids["all"], "issue", given),
     ]
+
+
+def _said(count: int, noun: str, rest: str) -> tuple[str, str]:
+    """A figure, and what it counts: one edit, two edits."""
+    figure, _, named = counted(count, noun).partition(" ")
+    return figure, f"{named} {rest}"
 
 
 def verdicts(found: Lookback) -> list[tuple[str, str]]:
     """What dibs would have done, each figure with what it counts."""
     alone, refused = found["refused_alone"], found["refused"]
     total, calls = refused["commands"] + refused["edits"], found["calls"]
-    share = f" ({total / calls:.1%} of all calls)" if calls else ""
+    share = f", {total / calls:.1%} of all" if calls else ""
+    kinds = f"{counted(refused['edits'], 'edit')}, {counted(refused['commands'], 'command')}"
     stopped = (
-        "times an agent would have been stopped and told who is at work there; with every later try "
-        f"{total:,} calls{share}: {refused['edits']:,} edits, {refused['commands']:,} commands"
+        "that an agent would have been stopped and told who is at work there "
+        f"({counted(total, 'call')} with later tries{share}: {kinds})"
     )
-    strict = "edits would have been refused with no other agent there: files that are strict by default (migrations)"
+    by_itself = "refused with no other agent there"
     return [
-        (f"{refused['first']:,}", stopped),
-        (f"{alone['commands']:,}", "commands would have been refused with no other agent there"),
-        (f"{alone['edits']:,}", strict),
+        _said(refused["first"], "time", stopped),
+        _said(alone["commands"], "command", by_itself),
+        _said(alone["edits"], "edit", f"{by_itself}: of files that are strict by default, such as migrations"),
     ]
 
 

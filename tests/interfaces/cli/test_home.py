@@ -32,7 +32,7 @@ def test_dibs_alone_shows_the_workspace_and_the_everyday_commands(shell: Shell) 
     assert lines[3].split() == ["FILE", "HELD", "BY", "LEFT", "FOR", "WAITING"]
     assert lines[4].split() == ["src/api.py", "ann", "30m", "new", "route"]
     assert all(command in done.stdout for command, _ in audiences.EVERYDAY)
-    assert len(audiences.EVERYDAY) == 14
+    assert len(audiences.EVERYDAY) == 15
 
 
 def test_dibs_alone_elsewhere_says_what_it_is_and_how_to_begin(tmp_path: Path) -> None:

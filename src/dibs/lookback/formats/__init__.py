@@ -11,7 +11,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any, Protocol
+    from typing import Protocol
 
     from dibs.lookback.moments import Moment
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         def __init__(self, path: str) -> None:
             """For the file at this path."""
 
-        def read(self, line: dict[str, Any]) -> Iterable[Moment] | None:
+        def read(self, line: dict[str, object]) -> Iterable[Moment] | None:
             """The moments of a line; None if nothing of it is known."""
 
         def end(self) -> Iterable[Moment]:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         def Reader(self) -> type[Reader]:  # noqa: N802
             """The class that reads a file of it."""
 
-        def is_first(self, line: dict[str, Any]) -> bool:
+        def is_first(self, line: dict[str, object]) -> bool:
             """Is this one of the first lines of such a file?"""
 
         def folders(self, home: str, environ: Mapping[str, str]) -> list[str]:

@@ -12,7 +12,6 @@ from dibs.lookback.formats.session import Session, list_of, ms_of, table_of, tex
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
 
     from dibs.lookback.moments import Moment
 
@@ -26,7 +25,7 @@ QUIET = frozenset((
 NOT_TYPED = ("<", "Caveat:", "This session is being continued", "[Request interrupted")
 
 
-def is_first(line: dict[str, Any]) -> bool:
+def is_first(line: dict[str, object]) -> bool:
     """Is this a line of such a file?"""
     kind = text_of(line.get("type"))
     return (kind in {"user", "assistant"} and "sessionId" in line) or (kind in QUIET and "payload" not in line)
@@ -45,13 +44,14 @@ class Reader:
         self.version = ""
         self._session = Session("claude")
 
-    def read(self, line: dict[str, Any]) -> Iterable[Moment] | None:
+    def read(self, line: dict[str, object]) -> Iterable[Moment] | None:
         """The moments of a line."""
         kind = text_of(line.get("type"))
         self.version = text_of(line.get("version")) or self.version
         if kind in QUIET:
             return ()
-        if kind not in {"user", "assistant"} or not isinstance(line.get("message"), dict):
+        message = line.get("message")
+        if kind not in {"user", "assistant"} or not isinstance(message, dict):
             return None
         session = self._session
         session.session = text_of(line.get("sessionId")) or session.session
@@ -61,7 +61,7 @@ class Reader:
         session.cwd = text_of(line.get("cwd")) or session.cwd
         session.branch = text_of(line.get("gitBranch"))
         session.at = ms_of(line.get("timestamp")) or session.at
-        content = line["message"].get("content")
+        content = message.get("content")
         if kind == "assistant":
             return self._calls(content)
         found: list[Moment] = []

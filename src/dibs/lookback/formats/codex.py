@@ -13,7 +13,6 @@ from dibs.lookback.formats.session import Session, list_of, ms_of, table_of, tex
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
 
     from dibs.lookback.moments import Moment
 
@@ -33,7 +32,7 @@ SHELLS = frozenset(("shell", "exec_command", "shell_command", "container.exec", 
 NOT_TYPED = ("<", "# AGENTS.md")
 
 
-def is_first(line: dict[str, Any]) -> bool:
+def is_first(line: dict[str, object]) -> bool:
     """Is this a line of such a file?"""
     if text_of(line.get("type")) in WRAPPED and isinstance(line.get("payload"), dict):
         return True
@@ -55,7 +54,7 @@ class Reader:
         self._session.session = path.rpartition("/")[2].removesuffix(".gz").removesuffix(".jsonl")
         self._is_known = False  # the session's own line was there: a fork repeats that of its origin
 
-    def read(self, line: dict[str, Any]) -> Iterable[Moment] | None:
+    def read(self, line: dict[str, object]) -> Iterable[Moment] | None:
         """The moments of a line."""
         kind = text_of(line.get("type"))
         self._session.at = ms_of(line.get("timestamp")) or self._session.at
@@ -76,7 +75,7 @@ class Reader:
             return self._meta(line)
         return self._item(line) if kind in BARE else None
 
-    def _meta(self, meta: dict[str, Any]) -> Iterable[Moment]:
+    def _meta(self, meta: dict[str, object]) -> Iterable[Moment]:
         if self._is_known:
             return ()
         self._is_known = True
@@ -92,7 +91,7 @@ class Reader:
             session.session, session.agent = parent, f"{parent}/{session.session}"
         return ()
 
-    def _item(self, item: dict[str, Any]) -> Iterable[Moment] | None:
+    def _item(self, item: dict[str, object]) -> Iterable[Moment] | None:
         kind = text_of(item.get("type"))
         call = text_of(item.get("call_id")) or text_of(item.get("id"))
         if kind in CALLS:
@@ -105,16 +104,16 @@ class Reader:
             return self._session.prompt(text) if text and not text.startswith(NOT_TYPED) else ()
         return () if kind in BARE else None
 
-    def _call(self, item: dict[str, Any], call: str) -> Iterable[Moment] | None:
+    def _call(self, item: dict[str, object], call: str) -> Iterable[Moment] | None:
         if item.get("type") == "local_shell_call":
             action = table_of(item.get("action"))
             return self._session.call("shell", {**action, "workdir": action.get("working_directory")}, call)
         name = text_of(item.get("name"))
-        given: Any = item.get("arguments", item.get("input"))
+        given = item.get("arguments", item.get("input"))
         if item.get("type") == "custom_tool_call":
             return self._session.call(name, {"command": given} if name == "apply_patch" else {}, call)
         try:
-            read: Any = jsontext.decode(given) if isinstance(given, str) and given else given
+            read: object = jsontext.decode(given) if isinstance(given, str) and given else given
         except (ValueError, RecursionError):
             return None
         if not isinstance(read, dict):

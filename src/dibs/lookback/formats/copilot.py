@@ -11,7 +11,6 @@ from dibs.lookback.formats.session import Session, ms_of, table_of, text_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
 
     from dibs.lookback.moments import Moment
 
@@ -24,7 +23,7 @@ QUIET = (
 )  # fmt: skip
 
 
-def is_first(line: dict[str, Any]) -> bool:
+def is_first(line: dict[str, object]) -> bool:
     """Is this a line of such a file?"""
     return isinstance(line.get("data"), dict) and "." in text_of(line.get("type")) and "payload" not in line
 
@@ -43,7 +42,7 @@ class Reader:
         folder, _, name = path.rpartition("/")
         self._session.session = folder.rpartition("/")[2] if name.startswith("events.") else name.partition(".")[0]
 
-    def read(self, line: dict[str, Any]) -> Iterable[Moment] | None:
+    def read(self, line: dict[str, object]) -> Iterable[Moment] | None:
         """The moments of a line."""
         kind, data = text_of(line.get("type")), line.get("data")
         if not isinstance(data, dict):

@@ -16,7 +16,6 @@ from dibs.lookback.formats.session import Session, list_of, ms_of, table_of, tex
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
 
     from dibs.lookback.moments import Moment
 
@@ -27,7 +26,7 @@ KINDS = frozenset(("user", "gemini", "info", "error", "warning"))
 MAX_ROOT_BYTES = 4_096
 
 
-def is_first(line: dict[str, Any]) -> bool:
+def is_first(line: dict[str, object]) -> bool:
     """Is this the whole of such a file, or a line of it?"""
     return ("sessionId" in line and ("projectHash" in line or "startTime" in line)) or "$set" in line
 
@@ -48,7 +47,7 @@ class Reader:
         self._digest = ""
         self._told: set[str] = set()  # calls that were told, each once
 
-    def read(self, line: dict[str, Any]) -> Iterable[Moment] | None:
+    def read(self, line: dict[str, object]) -> Iterable[Moment] | None:
         """The moments of a line, or of the whole file."""
         session = self._session
         if "$rewindTo" in line:
@@ -69,7 +68,7 @@ class Reader:
             found += self._message(table_of(message)) or ()
         return found
 
-    def _message(self, message: dict[str, Any]) -> list[Moment] | None:
+    def _message(self, message: dict[str, object]) -> list[Moment] | None:
         kind, session = text_of(message.get("type")), self._session
         if kind not in KINDS:
             return None
@@ -98,7 +97,7 @@ class Reader:
                 found += [*made, *session.result(name, done=status not in FAILED)]
         return found
 
-    def _found(self, given: dict[str, Any]) -> str:
+    def _found(self, given: dict[str, object]) -> str:
         """The project's folder, if a path of a call lies in it: its digest says so."""
         paths = [value for value in given.values() if isinstance(value, str) and value.startswith("/")]
         for path in paths if self._digest else ():

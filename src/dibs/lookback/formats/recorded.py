@@ -12,7 +12,6 @@ from dibs.lookback.formats.session import Session, ms_of, text_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
 
     from dibs.lookback.moments import Moment
 
@@ -21,7 +20,7 @@ WHOLE = "Write"
 KINDS = {"command": "Bash", "cmd": "Bash", "read": "Read", "edit": "Edit"}
 
 
-def is_first(line: dict[str, Any]) -> bool:
+def is_first(line: dict[str, object]) -> bool:
     """Is this a line of such a file?"""
     return ("cwd" in line and "kind" in line and "text" in line) or list(line) == ["cmd"]
 
@@ -41,7 +40,7 @@ class Reader:
         self._session = Session("claude")
         self._read: list[Moment] = []
 
-    def read(self, line: dict[str, Any]) -> Iterable[Moment] | None:
+    def read(self, line: dict[str, object]) -> Iterable[Moment] | None:
         """The moment of a line."""
         tool = KINDS.get(text_of(line.get("kind")))
         text = text_of(line.get("text"))

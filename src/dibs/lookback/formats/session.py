@@ -18,9 +18,8 @@ from dibs.shell import patches
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
-
 MAX_WAITING = 1_000  # calls without a result that one session keeps; older ones count as done
+MAX_ID_LETTERS = 90  # of a session's id, and of a subagent's; an agent's id has at most 200
 MAX_CONTENT_CHARS = 4_000_000  # of an edit that are compared by lines
 # How a client begins the result of a call that it did not make
 REFUSED = ("The user doesn't want", "User rejected", "Permission to use", "[Request interrupted", "rejected by user")
@@ -31,14 +30,25 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def table_of(value: object) -> dict[str, Any]:
+def table_of(value: object) -> dict[str, object]:
     """A value that should be an object; {} if it is not."""
     return value if isinstance(value, dict) else {}
 
 
-def list_of(value: object) -> list[Any]:
+def list_of(value: object) -> list[object]:
     """A value that should be a list; [] if it is not."""
     return value if isinstance(value, list) else []
+
+
+def whole(text: str) -> str:
+    """A text that can be printed and encoded: half of a character becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def id_of(text: str) -> str:
+    """A session's or a subagent's id in the form of an agent's id, in which a slash stands before a child."""
+    plain = "".join([letter if letter.isprintable() else "-" for letter in whole(text)[:MAX_ID_LETTERS]])
+    return plain.replace("/", "-").strip("- ") or "unknown"
 
 
 def ms_of(value: object) -> int:
@@ -72,8 +82,11 @@ class Session:
 
     def moment(self, kind: str) -> Moment:
         """Something of this session, now."""
-        found = Moment(kind, self.at, self.client, self.session, self.agent or self.session, self.cwd)
-        found.branch = self.branch
+        session = id_of(self.session)
+        child = self.agent.removeprefix(self.session).removeprefix("/") if self.agent != self.session else ""
+        cwd = os.path.normpath(whole(self.cwd)) if self.cwd.startswith("/") else ""
+        found = Moment(kind, self.at, self.client, session, f"{session}/{id_of(child)}" if child else session, cwd)
+        found.branch = whole(self.branch)
         return found
 
     def prompt(self, text: str, own: str = "") -> list[Moment]:
@@ -98,8 +111,8 @@ class Session:
         found = self.moment(OTHER)
         found.call = call
         if event.kind == SHELL:
-            found.kind, found.command = COMMAND, event.command
-            found.cwd = event.cwd if event.cwd != "/" else self.cwd
+            found.kind, found.command = COMMAND, whole(event.command)
+            found.cwd = whole(event.cwd) if event.cwd != "/" else found.cwd
         elif event.kind == READS:
             found.kind, found.reads = READ, [self._full(path) for path in event.paths]
         elif event.kind == PATCH:
@@ -132,7 +145,7 @@ class Session:
         return earlier
 
     def _full(self, path: str) -> str:
-        return os.path.normpath(os.path.join(self.cwd or "/", path))
+        return os.path.normpath(os.path.join(whole(self.cwd) or "/", whole(path)))
 
     def _changed(self, event: payload.Event) -> list[Change]:
         if event.content is not None:

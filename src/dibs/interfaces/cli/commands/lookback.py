@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.interfaces.cli.parse import Words
+    from dibs.lookback.findings import Lookback
 
 FIELDS = (
     Field(
@@ -64,7 +65,7 @@ def run(words: Words) -> int:
         end()
     path = words.fields.get("html", "")
     if path:
-        _write_page(path, findings_page=found)
+        _write_page(path, found)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **found}) + "\n")
         return YES
@@ -77,14 +78,12 @@ def run(words: Words) -> int:
     return YES
 
 
-def _write_page(path: str, findings_page: object) -> None:
-    from typing import Any, cast
-
+def _write_page(path: str, found: Lookback) -> None:
     from dibs.lookback import html
 
     try:
         with open(path, "w", encoding="utf-8", errors="replace") as file:
-            file.write(html.render(cast("Any", findings_page)))
+            file.write(html.render(found))
     except OSError as error:
         raise Invalid(f"{path}: {error.strerror}", path=path) from None
 
