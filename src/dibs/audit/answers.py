@@ -112,6 +112,14 @@ class DiffAnswer(TypedDict):
     files: list[DiffFileView]
 
 
+class BriefAnswer(TypedDict):
+    """Of `brief`."""
+
+    agent: str
+    name: str
+    text: str
+
+
 class UndoneView(TypedDict):
     """What an undo has done."""
 

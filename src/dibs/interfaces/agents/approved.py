@@ -8,7 +8,7 @@ other agents, gives rights, or changes what all agents work with. A test holds b
 from __future__ import annotations
 
 APPROVED = frozenset((
-    "ack", "agents", "alerts", "alerts ack", "ask", "boot", "claim", "confirm", "diff", "emit", "explain", "help",
+    "ack", "agents", "alerts", "alerts ack", "ask", "boot", "brief", "claim", "confirm", "diff", "emit", "explain", "help",
     "inbox", "land --cancel", "land --status", "leave", "log", "radar", "release", "renew", "restore", "rules",
     "run error", "run handled", "run join", "run list", "run phase", "run progress", "run show", "run warn", "scratch",
     "send", "state delete", "state get", "state list", "state set", "stats", "status", "subscribe", "subscriptions",
