@@ -456,3 +456,86 @@ def test_a_client_that_cannot_be_sent_back_hears_it_with_its_next_prompt(repo: R
     hook("postToolUse", **tool)
     assert hook("agentStop", stopReason="end_turn").silent
     assert "1 file not committed: new.py" in hook("userPromptSubmitted", prompt="next").out
+
+
+# --- ten ways to stop early, and a model that does what it is told
+
+
+def edited(ada: Agent) -> None:
+    ada.edit("a.py", "ada's\n")
+
+
+def made(ada: Agent) -> None:
+    ada.edit("src/new.py", "ada's\n")
+
+
+def staged(ada: Agent) -> None:
+    ada.edit("a.py", "ada's\n")
+    ada.bash("git add a.py")
+
+
+def half(ada: Agent) -> None:
+    ada.edit("a.py", "ada's\n")
+    ada.edit("b.py", "ada's\n")
+    commit(ada, "a.py")
+
+
+def edited_again(ada: Agent) -> None:
+    ada.edit("a.py", "ada's\n")
+    commit(ada, "a.py")
+    ada.edit("a.py", "ada's, and better\n")
+
+
+def deleted(ada: Agent) -> None:
+    ada.bash("rm b.py")
+
+
+def renamed(ada: Agent) -> None:
+    ada.bash("git mv b.py d.py")
+    ada.edit("d.py", "ada's\n")
+
+
+def rewritten(ada: Agent) -> None:
+    ada.bash("sed -i s/at/of/ c.py")
+
+
+def unlanded(ada: Agent) -> None:
+    ada.edit("a.py", "ada's\n")
+    commit(ada, "a.py")
+
+
+def delegated(ada: Agent) -> None:
+    child = ada.born("sub")
+    child.edit("a.py", "the child's\n")
+    child.hook("SubagentStop", stop_hook_active=False, last_assistant_message="Done.")
+
+
+EARLY = [edited, made, staged, half, edited_again, deleted, renamed, rewritten, unlanded, delegated]
+
+
+@pytest.mark.parametrize("stop", EARLY, ids=lambda stop: stop.__name__)
+def test_whichever_way_a_model_stops_early_its_work_ends_landed(
+    repo: Repository, stop: Callable[[Agent], None]
+) -> None:
+    repo.config(LAND + '[land]\ncheck = "true"\n')
+    repo.git("commit", "-qam", "settings")
+    repo.terminal("task", "add", "the work", "--id", "T")
+    ada = repo.agent("ada", cwd=repo.worktree("topic"))
+    ada.boot()
+    ada.prompt("do the work")
+    token = ada.dibs("task", "claim", "T")["token"]
+    stop(ada)
+    rounds = 0
+    while said := sent_back(ada.says("All done!")):
+        rounds += 1
+        if "not committed" in said:  # a model that does one thing for each time that it is told
+            assert ada.bash("git add -A && git commit -qm work")[0].code == 0
+            assert ada.dibs("land")["ok"]
+        elif "not landed" in said:
+            assert ada.dibs("land")["ok"]
+        else:
+            assert "task T not finished" in said
+            assert ada.dibs("task", "done", "T", "--token", str(token))["ok"]
+    assert 1 <= rounds <= 2
+    assert repo.git("status", "--porcelain", cwd=ada.cwd) == ""
+    assert repo.git("log", "main..topic", "--oneline") == ""

@@ -150,6 +150,14 @@ class TimelineAnswer(TypedDict):
     more: bool  # there are older ones
 
 
+class BriefAnswer(TypedDict):
+    """Of `brief`."""
+
+    agent: str
+    name: str
+    text: str
+
+
 class UndoneView(TypedDict):
     """What an undo has done."""
 

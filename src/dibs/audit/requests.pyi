@@ -3,6 +3,11 @@
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
+class BriefRequest(TypedDict):
+    """The request of `brief`."""
+
+    agent: str
+
 class CheckRequest(TypedDict):
     """The request of `check`."""
 

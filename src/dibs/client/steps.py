@@ -52,6 +52,16 @@ def _unfinished_files(session: Session, call: Call, fields: Fields) -> Fields:
     return unfinished.gather(session, call, fields)
 
 
+def _own_unfinished_files(session: Session, call: Call, fields: Fields) -> Fields:
+    """The caller's files with uncommitted work; not for a program without a ledger, which finishes many tasks."""
+    if not call.agent or not notes_claims(session):
+        return fields
+    from dibs.client import unfinished
+
+    pairs = unfinished.files(session, [call.agent])[call.agent]
+    return {**fields, "left": [path for _, path in pairs[: unfinished.MAX_FILES]]} if pairs else fields
+
+
 def _pass_files_on(session: Session, result: HandoverAnswer) -> HandoverAnswer:
     from dibs.client import unfinished
 
@@ -193,6 +203,7 @@ BEFOREHAND: dict[Beforehand, Callable[[Session, Call, Fields], Fields]] = {
     "save contents": _save_contents,
     "beliefs": _beliefs,
     "make a secret": _make_secret,
+    "own unfinished files": _own_unfinished_files,
     "unfinished files": _unfinished_files,
 }
 AFTERWARDS: dict[Afterwards, Callable[[Session, Json], Json]] = {

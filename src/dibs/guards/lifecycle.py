@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.errors import named
 from dibs.guards.caller import identify, open_session
 from dibs.interfaces.agents import BOOT, BORN, DIED, END, FAIL, NOTE, PROMPT, STOP
 from dibs.ledger import contents, ledger_files
@@ -16,6 +17,8 @@ from dibs.states import request as states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.client.memory_files import BootDecision
+    from dibs.client.session import Session
     from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
     from dibs.operations.core.call import Fields
@@ -64,7 +67,18 @@ def boot(event: Event, place: Place) -> str:
         from dibs.guards import tree_env
 
         left += tree_env.at_start(session, call)
-    return "\n".join([briefing.text(session, result, event.source, files), *left])
+    return "\n".join([briefing.text(session, result, event.source, files), *_batons(session, result, event), *left])
+
+
+def _batons(session: Session, result: BootDecision, event: Event) -> list[str]:
+    """What the agent has to know of work: another's that was handed over to it; its own, which it forgot."""
+    about = [message["about"] for message in result["messages"] if "about" in message]
+    if not about and (event.source not in {"compact", "resume"} or event.subagent):
+        return []
+    from dibs.client import baton
+
+    agent, name = result["agent"], named(result)
+    return baton.passed_on(session, agent, name, about) if about else baton.own(session, agent, name)
 
 
 def _exclude(place: Place) -> None:

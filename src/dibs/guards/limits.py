@@ -28,7 +28,7 @@ _SPAN = re.compile(
 _PART = re.compile(r"(\d+)\s*([dhms])", re.IGNORECASE)
 _NUMBER = re.compile(r'"resets_?at"\s*:\s*"?(\d{10,13})', re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_FAILED = ('"isApiErrorMessage":true', '"codex_error_info"')  # in a transcript's line about it
+_FAILED = '"isApiErrorMessage":true'  # in a transcript's line about it
 _SECONDS = {"d": DAY_S, "h": 3600, "m": 60, "s": 1}
 MAX_MS = 35 * DAY_S * 1000
 
@@ -43,18 +43,6 @@ def of(event: Event) -> tuple[str, int]:
     return what, min(MAX_MS, max(0, int((until - now) * 1000)))
 
 
-def failure_of(event: Event) -> tuple[str, int] | None:
-    """How the turn of a client failed that reports none to hooks: by the end of its transcript; None if it did not."""
-    row = _last_failure(event.transcript)
-    if '"usage_limit_exceeded"' not in row:
-        return None
-    said = re.search(r'"message":"((?:[^"\\]|\\.){1,400})"', row)
-    text = said.group(1) if said is not None else "usage limit"
-    now = time.time()
-    until = _until(text, now) or _number(row)
-    return text, min(MAX_MS, max(0, int((until - now) * 1000)))
-
-
 def _last_failure(path: str) -> str:
     """The last line of a transcript, if it tells of an error that ended the turn."""
     if not path:
@@ -67,9 +55,9 @@ def _last_failure(path: str) -> str:
     except OSError:
         return ""
     for row in reversed(rows):
-        if any(mark in row for mark in _FAILED):
+        if _FAILED in row:
             return row
-        if '"type":"assistant"' in row or '"type":"user"' in row or '"type":"task_started"' in row:
+        if '"type":"assistant"' in row or '"type":"user"' in row:
             return ""  # it went on after that
     return ""
 

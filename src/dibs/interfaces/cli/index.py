@@ -2,6 +2,7 @@
 
 COMMANDS = {
     "__complete": "complete",
+    "brief": "brief",
     "check": "check",
     "completion": "completion",
     "demo": "demo",

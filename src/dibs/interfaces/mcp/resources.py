@@ -54,6 +54,7 @@ ANSWERS: dict[str, tuple[str, dict[str, object]]] = {
 TEMPLATES = {
     f"{LOG}/{{from}}": ("log from", f"{LOG_PAGE} events after the event of this number, oldest first", JSON),
     f"{SCHEME}task/{{id}}": ("task", "One task with all that belongs to it", JSON),
+    f"{SCHEME}brief/{{agent}}": ("briefing", "An agent's work, for whoever continues it", MARKDOWN),
     f"{SCHEME}run/{{id}}/report": ("run report", "What a run did: results, metrics, contention", MARKDOWN),
     f"{SCHEME}files/{{name}}": ("memory file", f"A memory file of the workspace: {', '.join(FILES)}", MARKDOWN),
 }
@@ -85,7 +86,7 @@ def _entry(key: str, uri: str, name: str, description: str, kind: str) -> dict[s
 
 def is_known(uri: str) -> bool:
     """Could this be a resource of ours?"""
-    return uri in LISTED or (len(uri) <= MAX_URI and _parts(uri)[0] in {"log", "task", "run", "files"})
+    return uri in LISTED or (len(uri) <= MAX_URI and _parts(uri)[0] in {"log", "task", "brief", "run", "files"})
 
 
 def read(asked: Asked, who: Who, uri: str) -> tuple[str, str]:
@@ -102,6 +103,8 @@ def read(asked: Asked, who: Who, uri: str) -> tuple[str, str]:
             return JSON, jsontext.encode(_answer(asked, who, "log", {"after": int(after[:18]), "limit": LOG_PAGE}))
         case "task", [task] if task:
             return JSON, jsontext.encode(_answer(asked, who, "task show", {"id": task}))
+        case "brief", [agent] if agent:
+            return MARKDOWN, _answer(asked, who, "brief", {"agent": agent})["text"]
         case "run", [run, "report"] if run:
             return MARKDOWN, _answer(asked, who, "run report", {"run": run, "format": "md"})["text"]
         case "files", [name]:

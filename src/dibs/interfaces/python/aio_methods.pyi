@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from dibs.audit.answers import (
+    BriefAnswer,
     CheckAnswer,
     DiffAnswer,
     DoctorAnswer,
@@ -192,6 +193,13 @@ class AsyncMethods:
         Answers: agent, incarnation, role, held[], held_count, lost[], lost_count, others, task, messages[],
         more_messages, rules, alerts[]; sometimes name, files[], rival.
         Raises: Invalid, Busy, Unavailable, Killed, Forbidden.
+        """
+
+    async def brief(self, agent: str) -> BriefAnswer:
+        """Show an agent's work for whoever continues it: task, changes, what it read, what was refused.
+
+        Answers: agent, name, text.
+        Raises: NotFound, Forbidden, Invalid, Busy, Unavailable, Killed, Fenced.
         """
 
     async def check(self, *, check: str | None = None, since: float | str | None = None) -> CheckAnswer:
@@ -861,7 +869,7 @@ class AsyncMethods:
     ) -> TaskDoneAnswer:
         """Finish a task with its result.
 
-        Answers: task; sometimes next, verified.
+        Answers: task; sometimes next, verified, unfinished[], check.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed, Unverified, Busy, Unavailable, Forbidden.
         """
 

@@ -184,10 +184,10 @@ def unfinished(tx: Transaction, call: Call, suspicion: Suspicion[UnfinishedFacts
 
 
 def unfinished_gone(tx: Transaction, call: Call, alert: Alert[UnfinishedFacts]) -> str:
-    """Its next turn began, or it ended."""
-    agent = present(get_agent(tx, alert["agent"]))
-    if agent is None or is_dead(call, agent):
-        return "the agent is gone"
+    """Its next turn began. One that left, or whose process exited, leaves the work unfinished all the same."""
+    agent = get_agent(tx, alert["agent"])
+    if agent is None:
+        return "the agent was forgotten"
     return "" if "gate" in agent else "another turn of it began"
 
 

@@ -107,7 +107,7 @@ TABLE = {
         cause="an agent's turn ended with work that is not committed, landed or verified, as `[gates] stop` asks, "
         "although it was sent back twice",
         severity="info",
-        end="its next turn began, or it is gone",
+        end="its next turn began",
     ),
     "violation": Kind(
         "Violation", work_causes.violation, work_causes.violation_gone,

@@ -10,6 +10,7 @@ KEYS = {
         "agent, incarnation, role, held[], held_count, lost[], lost_count, others, task, messages[], more_messages, "
         "rules, alerts[]; sometimes name, files[], rival"
     ),
+    "BriefAnswer": "agent, name, text",
     "CheckAnswer": "workspace, checks[], failed[], wrong[], unknown[], severity, risk, result",
     "CheckSettleAnswer": "settled, undone; sometimes why",
     "ClaimAnswer": (
@@ -80,7 +81,7 @@ KEYS = {
     "TaskAssignAnswer": "task, agent, queued; sometimes name, why",
     "TaskBidAnswer": "task, amount, bids, bids_until",
     "TaskCancelAnswer": "task, cancelled[], count",
-    "TaskDoneAnswer": "task; sometimes next, verified",
+    "TaskDoneAnswer": "task; sometimes next, verified, unfinished[], check",
     "TaskInputsAnswer": "inputs",
     "TaskListAnswer": "tasks[], more, cursor",
     "TaskMoveAnswer": "task; sometimes cancelled[], count",

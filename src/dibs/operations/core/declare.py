@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     # Steps that a session takes around an operation; client/steps.py and audit/build.py have their functions.
     Beforehand = Literal[
         "", "beliefs", "landing branch", "landing home", "look for trouble", "make a secret", "save contents",
-        "unfinished files",
+        "own unfinished files", "unfinished files",
     ]  # fmt: skip
     Afterwards = Literal[
         "", "archive old events", "briefing", "evidence", "note claim", "pass files on", "pin contents", "rules text",

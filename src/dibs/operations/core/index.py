@@ -75,6 +75,7 @@ FILES = {
     "whoami": "agents.presence",
 }
 QUERIES = {
+    "brief": "audit.brief",
     "check": "audit.check",
     "diff": "undo.diff",
     "doctor": "audit.doctor",
@@ -191,5 +192,6 @@ INTERNAL = {
     "wake": "operations.upkeep.store_reads",
     "who": "operations.agents.aliases",
     "withdraw": "operations.claims.waiters",
+    "work-of": "operations.handovers.facts",
     "writable": "operations.upkeep.store_reads",
 }  # below dibs: for guards, workers and other doors; nobody calls them by hand

@@ -35,7 +35,8 @@ QUOTED = 160  # letters of each
 def tell(tx: Transaction, call: Call, work: Work, to: Agent, passed: Passed, terms: Terms) -> None:
     """Brief the receiver, tell the first holder, and write the event."""
     agent, identifier, note, by = work.agent, terms["handover"], terms["note"], terms["by"]
-    mailbox.post(tx, to["agent"], by, HANDED, _briefing(tx, work, passed, by, note), handover=identifier)
+    mailbox.post(tx, to["agent"], by, HANDED, _briefing(tx, work, passed, by, note), handover=identifier,
+                 about=agent["agent"])  # fmt: skip
     if not terms["own"]:
         first = [name for claim in work.claims for name in resources.shown(claim["resources"])]
         text = (

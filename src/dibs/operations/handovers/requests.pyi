@@ -12,3 +12,8 @@ class HandoverRequest(TypedDict):
     note: str
     dry_run: bool
     files: Sequence[tuple[str, str]]
+
+class WorkOfRequest(TypedDict):
+    """The request of `work-of`."""
+
+    agent: str

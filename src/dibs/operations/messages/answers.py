@@ -26,6 +26,7 @@ class MessageView(_From):
     resource: NotRequired[str]
     resources: NotRequired[list[str]]
     handover: NotRequired[str]  # the id of the hand-over
+    about: NotRequired[str]  # the agent whose work was handed over
     violation: NotRequired[str]
     undo: NotRequired[str]
     tree: NotRequired[str]

@@ -197,6 +197,8 @@ class TaskDoneAnswer(TaskAnswer):
 
     next: NotRequired[TaskTakeAnswer | None]
     verified: NotRequired[Verification]
+    unfinished: NotRequired[list[str]]  # files with uncommitted work of the caller
+    check: NotRequired[str]  # the project's own check ([land] check), which `--verify` could have run
 
 
 class TaskInputsAnswer(TypedDict):

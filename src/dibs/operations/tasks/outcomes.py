@@ -5,6 +5,8 @@
 - done with a verification (`--verify CMD`): the first call returns the command, if the task could be finished now; the
   door runs it and calls again with its outcome. On success the task is complete and keeps command, exit code, duration
   and the end of the output. Otherwise: `unverified`, and the task stays with its holder.
+- done with uncommitted files of the caller: the answer names them; with `[tasks] unfinished = "refuse"` it is a
+  conflict, and the task stays with its holder.
 - failed, transient: back to the queue after a pause that doubles each time; after too many, quarantined.
 - failed, permanent: it stays failed, and the tasks after it stay blocked, until it is planned again by hand.
 - lost: the claim ended (deadline, dead process); back to the queue at once; after too many, quarantined.
@@ -83,6 +85,7 @@ ERROR_CLASSES = ("transient", "permanent")
 MAX_OUTPUT_CHARS = 2_000  # of a verification's output that are kept, the last ones
 USAGE_FIELDS = ("cpu", "memory", "seconds")
 MAX_USAGE = 2**53
+MAX_LEFT_NAMED = 6  # files
 NOT_DONE_KEY = "not_done"  # the key of a result that lists undone work
 LOST_ENDINGS = frozenset({"expired", "gone", "unclaimed"})  # ends of a claim that count against the task and the agent
 
@@ -175,10 +178,16 @@ def _done(tx: Transaction, call: Call, request: TaskDoneRequest) -> TaskDoneAnsw
         if work["proof"]["exit"] != 0:
             return _not_verified(tx, call, work, work["proof"])
     work["used"] = _checked_use(request["used"])
+    if request["left"] and call.policy.work["tasks"]["unfinished"] == "refuse":
+        return _unfinished(tx, call, work, request["left"])
     task = finish(tx, call, work, jobs)
     if isinstance(task, Fenced):
         return task
     answer: TaskDoneAnswer = {"task": lifecycle.shown(tx, task)}
+    if request["left"]:
+        answer["unfinished"] = list(request["left"])
+    if "proof" not in work and call.policy.work["land"]["check"]:
+        answer["check"] = call.policy.work["land"]["check"]
     if "proof" in work:
         answer["verified"] = {**work["proof"], "at": iso(tx, tx.now)}
     if request["next"]:
@@ -223,6 +232,22 @@ def _not_verified(tx: Transaction, call: Call, work: Work, proof: Verification) 
     text = f"task {name} is not finished: `{proof['command']}` {how}. It is still yours; fix it and try again."
     words = f"{text}\nIts output ends with:\n{proof['output']}" if proof["output"] else text
     return Unverified(words, task=name, token=work["token"], **facts, output=proof["output"])
+
+
+def _unfinished(tx: Transaction, call: Call, work: Work, left: Sequence[str]) -> Fenced | Conflict:
+    """The caller has uncommitted work, and the config asks for a commit first: the task stays with it."""
+    held = finishable(tx, call, work)
+    if isinstance(held, Fenced):
+        return held
+    name = work["id"]
+    tx.append("call.refused", call.agent, lifecycle.resource_of(name)[1], {"code": "conflict"})
+    more = f" and {len(left) - MAX_LEFT_NAMED} more" if len(left) > MAX_LEFT_NAMED else ""
+    files = f"{', '.join(left[:MAX_LEFT_NAMED])}{more}"
+    text = (
+        f"task {name} is not finished: you have uncommitted work in {files}. Commit it and try again; or hand the task "
+        f"back with `dibs task release {quoted(name)}`. It is still yours."
+    )
+    return Conflict(text, task=name, state=EXECUTING, paths=list(left))
 
 
 def _proof_in_short(proof: Verification) -> dict[str, str | int | float]:
@@ -574,8 +599,12 @@ OPERATIONS = (
                 internal=True,
                 sent_by=ANYWHERE,
             ),
+            Field(
+                "left", "raws", "files with uncommitted work of the caller", default=(), internal=True, sent_by=ANYWHERE
+            ),
             _USED,
         ),
+        beforehand="own unfinished files",
         errors=(*_ERRORS, Unverified),
         ahead=ahead,
         rank="worker",

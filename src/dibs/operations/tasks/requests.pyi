@@ -132,6 +132,7 @@ class TaskDoneRequest(TypedDict):
     not_done: str
     verify: str
     verified: Any
+    left: Sequence[str]
     used: Any
 
 class TaskEditRequest(TypedDict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import named, quoted
-from dibs.interfaces.cli.render import listed, times
+from dibs.interfaces.cli.render import listed, some, times
 from dibs.machine import durations
 
 TYPE_CHECKING = False
@@ -72,6 +72,10 @@ def _done(result: TaskDoneAnswer) -> Items:
     lines = _line(result, "finished")
     if "verified" in result:
         lines.append(f"verified by `{result['verified']['command']}`, {result['verified']['seconds']:.1f} s")
+    if result.get("unfinished"):
+        lines.append(f"not committed: {some(result['unfinished'])}")
+    if "check" in result:
+        lines.append(f"not verified: `--verify {quoted(result['check'])}` runs the project's check first")
     if "next" in result:
         lines += _taken(result["next"]) if result["next"] else ["no other task is ready"]
     return lines
