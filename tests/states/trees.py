@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from dibs.states.store import Record
+    from dibs.states.store import StateRecord
     from dibs.workspace.location import Place
 
 Picture = dict[str, tuple[str, bytes]]  # path → kind, content
@@ -62,11 +62,11 @@ class Trees:
         """The ledger of a tree."""
         return os.path.realpath(self.place(top).private)
 
-    def take(self, top: Path | None = None) -> Record | None:
+    def take(self, top: Path | None = None) -> StateRecord | None:
         """Take the state of a tree."""
         return anchor.take(self.place(top))
 
-    def records(self, top: Path | None = None) -> list[Record]:
+    def records(self, top: Path | None = None) -> list[StateRecord]:
         """Its states."""
         return store.records(self.folder(top))
 

@@ -13,7 +13,6 @@ from dibs.guards.caller import identify, open_session
 from dibs.interfaces.agents import BOOT, BORN, DIED, END, FAIL, NOTE, PROMPT, STOP
 from dibs.ledger import contents, ledger_files
 from dibs.machine import caller
-from dibs.states import request as states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +42,7 @@ def boot(event: Event, place: Place) -> str:
         tree.survey()
         tree.write()
     tree.cut()
-    if place.common:
-        states.wanted(tree.folder, tree.top)
+    _anchor(place, tree)
     ledger_files.trim_seen(place.private, event.agent)
     session = open_session(place)
     cleanup.tidy(place, tree, session.config.policy.guards["keep"])
@@ -88,6 +86,14 @@ def _exclude(place: Place) -> None:
     from dibs.git import ignored
 
     ignored.hide(place.common, line)
+
+
+def _anchor(place: Place, tree: Tree) -> None:
+    """The state of the tree is kept; a program without hooks may have changed it."""
+    if place.common:
+        from dibs.states import request
+
+        request.wanted(tree.folder, tree.top)
 
 
 def prompt(event: Event, place: Place) -> str:
@@ -171,8 +177,7 @@ def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
     tree.survey()
     tree.add(session_end_line(stamp, event.agent) if over else turn_line(stamp, event.agent))
     tree.write()
-    if place.common:
-        states.wanted(tree.folder, tree.top)
+    _anchor(place, tree)
     return tree
 
 

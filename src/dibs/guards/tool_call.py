@@ -12,7 +12,6 @@ from dibs.errors import DibsError
 from dibs.guards.caller import Queued, begin, identify, open_session
 from dibs.interfaces.agents import EDIT, OTHER, PATCH, SHELL
 from dibs.ledger import ledger_files
-from dibs.states import request as states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,7 +136,9 @@ def after(event: Event, place: Place) -> str:
         return _after(event, place, written)
     finally:
         for tree in written:
-            states.wanted(tree.folder, tree.top)
+            from dibs.states import request
+
+            request.wanted(tree.folder, tree.top)
 
 
 def _after(event: Event, place: Place, written: list[Tree]) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from dibs.git.snapshots import Marks
-    from dibs.states.store import Record, Store
+    from dibs.states.store import StateRecord, Store
     from dibs.workspace.location import Place
 
     class Known(TypedDict):
@@ -96,7 +96,7 @@ def _asked(folder: str) -> int:
         return -1
 
 
-def take_safely(place: Place) -> Record | None:
+def take_safely(place: Place) -> StateRecord | None:
     """Take the state now; a failure is noted for `dibs doctor`, and is no reason to fail for anybody else."""
     from dibs.states import retention, store
 
@@ -116,7 +116,7 @@ def take_safely(place: Place) -> Record | None:
     return record
 
 
-def take(place: Place) -> Record | None:
+def take(place: Place) -> StateRecord | None:
     """Take the state of the working tree in use; None if it is as it was. Raises Unavailable or OSError."""
     from dibs.git import queries as git
     from dibs.git import snapshots
@@ -151,7 +151,7 @@ def take(place: Place) -> Record | None:
         if head and head not in heads:
             kept.keep_commits(head, heads[-MAX_HEADS:])
         commit = snapshots.commit(top, made, head, kept.objects, f"state of {top}\n\nHEAD: {head}", alone=True)
-        record: Record = {
+        record: StateRecord = {
             "at": max(begun, last["at"] + 1 if last is not None else 0), "id": commit, "tree": made, "head": head,
             "branch": branch, "files": len(found), "notes": notes,
         }  # fmt: skip

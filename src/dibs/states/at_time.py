@@ -16,7 +16,7 @@ from dibs.states import store
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.ledger.state import Change
-    from dibs.states.store import Record, Store
+    from dibs.states.store import StateRecord, Store
     from dibs.workspace.location import Place
 
     Entry = tuple[str, str]  # a mode as git has it, and a content as the ledger calls it
@@ -36,7 +36,7 @@ class Past:
         """`at`: ms of the wall clock; None for the last that is known."""
         self.kept, self.folder, self.top = kept, folder, top
         rows = [row for row in store.records(folder) if at is None or row["at"] <= at]
-        self.record: Record | None = rows[-1] if rows else None
+        self.record: StateRecord | None = rows[-1] if rows else None
         self.at = at
         self.entries: dict[str, Entry] = {}  # what is there; of a tree without states only what the ledger knows
         self.head: dict[str, Entry] = {}  # what HEAD has

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.states.store import Record, Store
+    from dibs.states.store import StateRecord, Store
     from dibs.workspace.location import Place
 
 PACKED = "packed"  # in the store: its time is that of the last clean-up
@@ -73,16 +73,16 @@ def tidy(place: Place, keep_ms: int, most: int) -> None:
             _pack(kept)
 
 
-def chosen(rows: Sequence[Record], now: int, keep_ms: int, *, is_there: bool) -> list[Record]:
+def chosen(rows: Sequence[StateRecord], now: int, keep_ms: int, *, is_there: bool) -> list[StateRecord]:
     """The states that stay."""
     young = [row for row in rows if row["at"] >= now - keep_ms]
     old = [row for row in rows if row["at"] < now - keep_ms]
     last = old[-1:] if is_there else []
-    thin: dict[int, Record] = {row["at"] // TEN_MINUTES_MS: row for row in young if row["at"] < now - DAY_MS}
+    thin: dict[int, StateRecord] = {row["at"] // TEN_MINUTES_MS: row for row in young if row["at"] < now - DAY_MS}
     return [*last, *thin.values(), *[row for row in young if row["at"] >= now - DAY_MS]]
 
 
-def _drop(folder: str, choose: Callable[[list[Record]], list[Record]]) -> bool:
+def _drop(folder: str, choose: Callable[[list[StateRecord]], list[StateRecord]]) -> bool:
     rows = store.records(folder)
     left = choose(rows)
     if len(left) == len(rows):
@@ -91,7 +91,7 @@ def _drop(folder: str, choose: Callable[[list[Record]], list[Record]]) -> bool:
     return True
 
 
-def _newer_half(rows: list[Record]) -> list[Record]:
+def _newer_half(rows: list[StateRecord]) -> list[StateRecord]:
     return rows[len(rows) // 2 :]
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from dibs.workspace.location import Place
 
-    class Record(TypedDict):
+    class StateRecord(TypedDict):
         """One state of a working tree."""
 
         at: int  # ms of the wall clock: when the look at the tree began
@@ -80,7 +80,9 @@ class Store:
         line = ["git", "-C", self.common, f"--git-dir={self.common}", *words]
         done = run(line, env=self.objects.environment(alone=alone), given=given, timeout=PACK_TIMEOUT_S)
         if not done.ok:
-            raise Unavailable(f"`git {words[0]}` failed: {done.said or done.code}", program="git", path=self.folder)
+            raise Unavailable(
+                f"the states cannot be read or written: {done.said or done.code}", program="git", path=self.folder
+            )
         return done.out
 
     @contextmanager
@@ -159,14 +161,14 @@ def _names(out: bytes) -> list[str]:
 # --- records
 
 
-def records(ledger: str) -> list[Record]:
+def records(ledger: str) -> list[StateRecord]:
     """The states of one working tree, the oldest first."""
     try:
         with open(f"{ledger}/{RECORDS}", "rb") as file:
             data = file.read(MAX_READ_BYTES)
     except OSError:
         return []
-    found: list[Record] = []
+    found: list[StateRecord] = []
     for row in data.split(b"\n"):
         try:
             one = jsontext.decode(row.decode("ascii"))
@@ -177,7 +179,7 @@ def records(ledger: str) -> list[Record]:
     return found
 
 
-def append(ledger: str, record: Record) -> None:
+def append(ledger: str, record: StateRecord) -> None:
     """Add a state: from now on it counts."""
     data = _line(record)
     fd = os.open(f"{ledger}/{RECORDS}", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -190,7 +192,7 @@ def append(ledger: str, record: Record) -> None:
         os.close(fd)
 
 
-def replace(ledger: str, kept: Sequence[Record]) -> None:
+def replace(ledger: str, kept: Sequence[StateRecord]) -> None:
     """Keep only these. The caller is alone in the store."""
     atomic_write.replace(f"{ledger}/{RECORDS}", b"".join(map(_line, kept)), mode=atomic_write.PRIVATE_MODE)
 
@@ -204,5 +206,5 @@ def failure(ledger: str) -> str:
         return ""
 
 
-def _line(record: Record) -> bytes:
+def _line(record: StateRecord) -> bytes:
     return jsontext.encode(record).encode("ascii") + b"\n"

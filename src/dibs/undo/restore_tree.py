@@ -96,7 +96,7 @@ def export(past: Past, to: str) -> str:
         for words in (("read-tree", past.record["head"]), ("checkout-index", "--all", "--force", "--quiet")):
             done = run(["git", "-C", to, "-c", "core.bare=false", *words], env=env, timeout=CHECKOUT_TIMEOUT_S)
             if not done.ok:
-                raise Unavailable(f"git {words[0]} failed: {done.said or done.code}", program="git", path=to)
+                raise Unavailable(f"HEAD's files cannot be written: {done.said or done.code}", program="git", path=to)
     finally:
         for name in (index, f"{index}.lock"):
             if os.path.exists(name):
@@ -126,7 +126,7 @@ def _worktree(past: Past, to: str, *, overwrite: bool) -> str:
             return f"branch {branch}"
     done = run([*line, "--detach", to, record["head"]], env=git.environment(), timeout=CHECKOUT_TIMEOUT_S)
     if not done.ok:
-        raise Unavailable(f"git worktree add failed: {done.said or done.code}", program="git", path=to)
+        raise Unavailable(f"git made no working tree: {done.said or done.code}", program="git", path=to)
     return f"detached; {branch} is elsewhere now" if branch else "detached"
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.ledger.state import Change
     from dibs.operations.core.call import Call
-    from dibs.states.store import Record, Store
+    from dibs.states.store import StateRecord, Store
     from dibs.undo.requests import TimelineRequest
 
 FILE, AGENT, TREE = "file", "agent", "tree"  # how a word may begin, to say what it means
@@ -134,7 +134,7 @@ def _of_tree(session: Session, call: Call, word: str, limit: int) -> TimelineAns
     return {"kind": "tree", "name": top, "states": states[::-1], "more": before is not None}
 
 
-def _between(kept: Store, rows: list[Record], before: Record | None) -> list[list[str]]:
+def _between(kept: Store, rows: list[StateRecord], before: StateRecord | None) -> list[list[str]]:
     """What differs between each state and the one before it; of the first, from HEAD."""
     olds = [before["tree"] if before else rows[0]["head"] if rows else "", *[row["tree"] for row in rows[:-1]]]
     found: list[list[str]] = []

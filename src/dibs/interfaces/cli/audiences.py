@@ -21,7 +21,6 @@ EVERYDAY = (
     ("dibs log", "what happened, when, and by which agent (-f follows)"),
     ("dibs undo AGENT", "undo what an agent, a task or a claim changed"),
     ("dibs restore FILE", "bring back a file that was overwritten; without a file, list what is kept"),
-    ("dibs timeline FILE|AGENT|TREE", "its states, with who and why; `restore … --at 14:32` brings one back"),
     ("dibs kill AGENT", "stop an agent and free what it holds (`dibs revive` lets it act again)"),
     ("dibs radar", "which worktrees and branches would conflict"),
     ("dibs land", "merge this branch into main, checked, one at a time"),

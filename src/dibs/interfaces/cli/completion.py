@@ -124,7 +124,7 @@ def _values(command: Command, field: Field, common: dict[str, str]) -> Found:
     """What a field may be, as far as the workspace knows."""
     if field.choices:
         return [(choice, "") for choice in field.choices]
-    if field.kind == "agent" or field.name in {"to", "electorate"}:
+    if field.kind == "agent" or field.name in {"agent", "to", "electorate"}:
         return [*_agents(common), *[(word, "") for word in field.metavar.split("|") if word in NO_AGENTS]]
     if field.kind == "resources" and field.required:
         return []  # files, which the shell proposes: nobody claims what is held
