@@ -72,6 +72,23 @@ def test_a_dead_agent_is_told_with_its_task_and_files_and_what_can_be_done(repo:
     assert "was dead already" in typed(repo, "kill", "ada-1", "--why", "not needed")
 
 
+def test_a_dead_agent_that_held_nothing_and_left_files_is_one_line_of_the_status(repo: Repository) -> None:
+    ada, bob = repo.agent("ada-1"), repo.agent("bob-1")
+    for agent in (ada, bob):
+        agent.boot()
+    ada.edit("a.py", "a.py at first\nmore\n")
+    ada.dibs("release", "a.py")
+    assert "left uncommitted work" not in typed(repo, "status")
+    for agent in (ada, bob):
+        agent.client.kill()
+    line = "ada-1 has exited and left uncommitted work in 1 file: `dibs diff ada-1`, `dibs handover ada-1 --to NEXT`"
+    assert line in typed(repo, "status")
+    assert repo.terminal("status")["alert_groups"] == []
+    assert "bob-1 has exited" not in typed(repo, "status")
+    typed(repo, "undo", "ada-1", "--yes")
+    assert "left uncommitted work" not in typed(repo, "status")
+
+
 def test_a_dead_agents_work_is_undone_in_two_steps(repo: Repository) -> None:
     at_work(repo).client.kill()
     assert "dibs undo ada-1" in typed(repo, "diff", "ada-1")

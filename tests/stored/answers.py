@@ -103,6 +103,7 @@ def questions(stage: Stage) -> dict[str, list[dict[str, Any]]]:
         "check settled": [{}],
         "found": [{"word": word} for word in ("bob", "agent-77", "working", "r1")],
         "at-work": [{"resources": paths, "tree": TREE, "of": ["ann"]}],
+        "client-process": [{"agent": "bob"}],
         "held": [{"resources": paths}],
         "known": [{}],
         "known changes": [{"ids": ["v000000000001", "v000000000003"]}],
@@ -134,7 +135,7 @@ def answer(stage: Stage, operation: Operation, fields: dict[str, Any]) -> Any:
     """One answer; a report reads through the session, an operation by itself."""
     if operation.name in index.QUERIES or operation.around:
         return stage.ask(operation.name, **fields)
-    if operation.name in {"token list", "may"}:
+    if operation.name in {"token list", "may", "client-process"}:
         return stage.internal(PERSON, operation, **fields)
     return stage.internal("ann", operation, process=10, **fields)
 

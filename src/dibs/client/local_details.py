@@ -55,6 +55,10 @@ def with_warnings(session: Session, result: StatusAnswer) -> StatusAnswer:
 
         unfinished.complete(session, result["alerts"], result["alert_groups"])
     found = warnings(session)
+    if any(agent["health"] == "dead" for agent in result.get("agents", ())):
+        from dibs.client import unfinished
+
+        found = [*found, *unfinished.of_the_dead(session, result)]
     return {**result, "warnings": found} if found else result
 
 

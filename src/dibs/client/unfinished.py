@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import Unavailable, counted
+from dibs.errors import Unavailable, counted, named, quoted
 from dibs.ledger import working_tree
 from dibs.ledger.state import owner_line
 from dibs.operations.core.call import within
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dibs.ledger.working_tree import Tree
     from dibs.operations.agents.answers import BootAnswer
     from dibs.operations.alerts.answers import AlertGroup
-    from dibs.operations.claims.answers import AlertShort, UnfinishedFile
+    from dibs.operations.claims.answers import AlertShort, StatusAnswer, UnfinishedFile
     from dibs.operations.core.call import Call, Fields
     from dibs.operations.handovers.answers import HandoverAnswer
 
@@ -110,6 +110,22 @@ def take_over(tree: Tree, agent: str, result: BootDecision | BootAnswer) -> None
 
 
 # --- alerts
+
+
+def of_the_dead(session: Session, result: StatusAnswer) -> list[str]:
+    """A line for each dead agent that no alert is about, because it held nothing, and that left uncommitted work."""
+    told = {alert["agent"] for alert in result["alerts"] if alert["kind"] == "dead"}
+    dead = {
+        agent["agent"]: named(agent) for agent in result["agents"]
+        if agent["health"] == "dead" and agent["state"] == "gone" and agent["agent"] not in told
+    }  # fmt: skip
+    if not dead or session.is_far:
+        return []
+    return [
+        f"{dead[agent]} has exited and left uncommitted work in {counted(len(pairs), 'file')}: `dibs diff {word}`, "
+        f"`dibs handover {word} --to NEXT` or `dibs undo {word}`."
+        for agent, pairs in files(session, dead).items() if pairs for word in [quoted(dead[agent])]
+    ]  # fmt: skip
 
 
 def complete(session: Session, alerts: Iterable[AlertShort], groups: Sequence[AlertGroup] = ()) -> None:

@@ -125,7 +125,7 @@ class Lander:
         place = self.session.place
         self._clean = CleanTree(place, self.onto, self._turn, self._held)
         self._target = Target(place.top, place.common, self.onto, self._turn, self._token)
-        self._workshop = commits.CommitBuilder(place.top, place.common, self.onto, self.settings, self._token)
+        self._builder = commits.CommitBuilder(place.top, place.common, self.onto, self.settings, self._token)
         try:
             self._target.fence(lambda: self._step(steps.CONFIRM))
             self._clean.drop_others()
@@ -162,10 +162,10 @@ class Lander:
         """An earlier lander died in the middle of a move: did the target move?"""
         commit, here = intent["commit"], self._target.commit()
         there = self._fetched() if self.settings["remote"] else ""
-        if there and self._workshop.contains(there, commit) and not (here and self._workshop.contains(here, commit)):
+        if there and self._builder.contains(there, commit) and not (here and self._builder.contains(here, commit)):
             self._follow_remote(here, there)
             here = self._target.commit()
-        if any(tip and self._workshop.contains(tip, commit) for tip in (here, there)):
+        if any(tip and self._builder.contains(tip, commit) for tip in (here, there)):
             self._step(steps.DONE, note=self._follow())
         else:
             self._step(steps.BACK)
@@ -212,7 +212,7 @@ class Lander:
             if not chain:
                 continue
             self._target.try_locks(self._target.commit())
-            commit = self._workshop.together(base, chain)
+            commit = self._builder.together(base, chain)
             output = self._checked_all(base, commit, chain)
             if output is None:
                 count = self._move(base, commit, chain)
@@ -256,9 +256,9 @@ class Lander:
             raise Invalid(
                 f"there is no branch {self.onto} here; name it in [land] of .dibs/config.toml", field="branch"
             )
-        if not there or here == there or (here and self._workshop.contains(here, there)):
+        if not there or here == there or (here and self._builder.contains(here, there)):
             return here
-        if not here or self._workshop.contains(there, here):
+        if not here or self._builder.contains(there, here):
             return there
         remote = self.settings["remote"]
         raise Conflict(
@@ -292,13 +292,13 @@ class Lander:
         chain: list[Prepared] = []
         here = base
         for landing in chosen:
-            made = self._workshop.prepare(here, landing)
+            made = self._builder.prepare(here, landing)
             if made.code == "missing":
                 made = self._from_elsewhere(here, landing, made)
                 if made.id in self.passed:
                     continue
             if made.code == "conflict" and chain:  # with the target, or only with another one of this batch?
-                alone = self._workshop.prepare(base, landing)
+                alone = self._builder.prepare(base, landing)
                 if not alone.code:
                     continue
                 made = alone
@@ -307,7 +307,7 @@ class Lander:
                 continue
             blocked = self._target.in_the_way(self._target.commit(), made.commit) if made.commit != here else None
             if blocked:
-                paths = self._workshop.paths(here, made.commit)
+                paths = self._builder.paths(here, made.commit)
                 why = texts.in_the_way(self.session, self.call, self.onto, blocked, paths)
                 self._refuse(made, "tree", why, paths=paths)
                 continue
@@ -324,7 +324,7 @@ class Lander:
             except DibsError:  # `_base` says what is wrong with the remote
                 there = ""
             if there:
-                made = self._workshop.prepare(base, landing)
+                made = self._builder.prepare(base, landing)
         if made.code == "missing" and home and home != home_of(self.session):
             self.passed[made.id] = texts.elsewhere(landing, remote)
             self._say(self.passed[made.id])
@@ -362,7 +362,7 @@ class Lander:
 
     def _checked(self, base: str, commit: str, chain: Sequence[Prepared]) -> tuple[str, str, str] | None:
         """None if a commit passes the check; else the end of the output, the file with all of it, how it ended."""
-        tree = self._workshop.tree(commit)
+        tree = self._builder.tree(commit)
         if tree in self._green or (chain and all(one.commit == base for one in chain)):
             return None
         self._attend()
@@ -464,7 +464,7 @@ class Lander:
             if here != base:
                 return False
             return commit == here or self._target.move(here, commit, text)
-        if here and not self._workshop.contains(commit, here):
+        if here and not self._builder.contains(commit, here):
             return False
         if commit != base or not here:
             self._step(steps.CONFIRM)
@@ -501,9 +501,9 @@ class Lander:
         if code == 0:
             return True
         there = self._fetched()  # whatever was said, where the remote is now says what it means
-        if there and self._workshop.contains(there, commit):
+        if there and self._builder.contains(there, commit):
             return True
-        if there and not self._workshop.contains(commit, there):
+        if there and not self._builder.contains(commit, there):
             return False
         self._step(steps.BACK)
         reason = texts.refusal(text).rstrip(".")
@@ -514,7 +514,7 @@ class Lander:
 
     def _follow_remote(self, here: str, there: str) -> None:
         """The remote has what a dead lander pushed: the target here follows, if it only lacks that."""
-        behind = not here or self._workshop.contains(there, here)
+        behind = not here or self._builder.contains(there, here)
         if behind and not self._target.in_the_way(here, there):
             self._target.move(here, there, "dibs land: follow")
 
@@ -523,6 +523,6 @@ class Lander:
         from dibs.ledger import working_tree
 
         try:
-            working_tree.at(tree, self.session.place).finish(self._workshop.paths(before, after))
+            working_tree.at(tree, self.session.place).finish(self._builder.paths(before, after))
         except (DibsError, OSError):  # the next hook in that tree looks for itself
             pass
