@@ -96,6 +96,7 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
         across_worktrees = "block"
         keep = "14d"
         states = 5000000
+        wait = "90s"
         [files]
         state = "docs/STATE.md"
         [roles]
@@ -131,6 +132,7 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
         "across_worktrees": "block",
         "keep": 14 * 86_400_000,
         "states": 5_000_000,
+        "wait": 90_000,
         "files": {"state": "docs/STATE.md"},
         "roles": {
             "default": "worker",

@@ -14,7 +14,7 @@ APPROVED = frozenset((
     "send", "state delete", "state get", "state list", "state set", "stats", "status", "subscribe", "subscriptions",
     "sync-check", "task add", "task assign", "task bid", "task cancel", "task claim", "task edit", "task fail",
     "task inputs", "task list", "task move", "task next", "task note", "task progress", "task release", "task show",
-    "task split", "task turn", "verify", "version", "vote cast", "vote list", "vote open", "vote show", "whoami",
+    "task split", "task turn", "timeline", "verify", "version", "vote cast", "vote list", "vote open", "vote show", "whoami",
 ))  # fmt: skip
 
 RUNS, WRITES, RIGHTS, ALL, PERSON = (
@@ -22,7 +22,7 @@ RUNS, WRITES, RIGHTS, ALL, PERSON = (
     "changes what all agents work with", "is for a person at a terminal, or for clients",
 )  # fmt: skip
 ASKED = {  # each with the reason
-    "check": WRITES, "completion": PERSON, "demo": RUNS, "deploy": RUNS, "doctor": RUNS,
+    "check": WRITES, "completion": PERSON, "demo": RUNS, "deploy": RUNS, "doctor": RUNS, "env": RUNS,
     "git-hook": PERSON, "handover": RIGHTS, "hook": PERSON, "import": ALL, "init": ALL,
     "kill": RIGHTS, "land": RUNS, "lead": RUNS, "lookback": WRITES,
     "map": WRITES, "mcp": PERSON, "prune": ALL, "revive": RIGHTS, "run end": RUNS, "run gates": RUNS,
