@@ -8,6 +8,10 @@ CLAIMS = "tests/operations/claims/test_claims.py"
 CYCLES = "tests/operations/claims/test_cycles.py"
 IDLE = "tests/operations/claims/test_idle_holders.py"
 LISTINGS = "tests/operations/core/test_listings.py"
+POOLS = "tests/operations/claims/test_pools.py"
+POOL_CYCLES = "tests/operations/claims/test_pool_cycles.py"
+POOL_LIMITS = "tests/operations/claims/test_pool_limits.py"
+POOL_WAITING = "tests/operations/claims/test_pool_waiting.py"
 SPEECH = "tests/operations/agents/test_speech.py"
 TAKING = "tests/operations/tasks/test_task_taking.py"
 UPGRADES = "tests/operations/claims/test_upgrades.py"
@@ -15,6 +19,20 @@ WAITING = "tests/operations/claims/test_waiting.py"
 WIDE = "tests/operations/claims/test_wide_claims.py"
 
 ROWS = (
+    # units of pools
+    ("allocate", "drop call update", f"{POOL_WAITING}::test_a_large_request_is_not_starved_by_small_ones"),
+    ("_is_let_through", "never if pressed", f"{POOL_LIMITS}::test_a_pool_that_minds_the_pressure_gives_out_nothing_above_it"),
+    ("pay", "drop call put_bucket", f"{POOL_LIMITS}::test_a_claim_of_a_rate_takes_a_token_and_ends_at_once"),
+    ("has_enough", "never if BY_HAND", f"{POOLS}::test_each_command_of_an_agent_has_its_own_unit"),
+    ("endings._tell", "always if _has_free_units",
+     f"{POOLS}::test_a_refused_agent_with_an_interest_is_told_of_the_first_free_unit"),
+    ("pool_deadlocks.find", "never if served", f"{POOL_LIMITS}::test_a_cycle_through_one_of_two_holders_is_no_deadlock"),
+    ("_Graph._is_over", "never if _ends_by_itself",
+     f"{POOL_LIMITS}::test_a_place_of_a_command_keeps_no_unit_from_a_later_one"),
+    ("releases._held_by", "drop operand is_unit_of",
+     f"{POOLS}::test_release_of_a_pool_gives_back_all_units_of_the_caller"),
+    ("Pools.check", "never if agent", "tests/verify/test_verify_pools.py::test_a_unit_that_two_have_is_found_whatever_their_family"),
+    ("check_sizes", "never if len", "tests/verify/test_verify_pools.py::test_more_holders_than_units_are_found"),
     ("grants._refresh", "always if BY_HAND",
      "tests/operations/guards/test_changes.py::test_a_restore_leaves_the_reason_that_the_agent_gave"),
     ("_add_holder", "never if process_name",
@@ -60,7 +78,7 @@ ROWS = (
     ("lapses.kept", "replace operand alive -> $0 is not False",
      f"{IDLE}::test_what_cannot_be_seen_from_here_is_kept_by_nobody"),
     ("lapses.lapse", "never if", f"{IDLE}::test_a_lunch_break_leaves_the_claims_and_needs_nobody"),
-    ("endings._hand_over", "drop operand keepable",
+    ("_is_its_turn", "drop operand keepable",
      f"{IDLE}::test_a_resource_that_becomes_free_is_not_handed_over_past_a_claim_that_a_process_may_keep"),
     ("presence._live", "never if containing expr expire",
      f"{IDLE}::test_another_process_of_the_agent_keeps_nothing_past_its_deadline"),
@@ -103,7 +121,7 @@ ROWS = (
      f"{CYCLES}::test_a_cycle_through_somebody_elses_place_in_a_queue_is_found"),
     ("is_awaited", "replace call any -> bool($1.2)",
      f"{CYCLES}::test_a_waiter_whose_claims_nobody_waits_for_searches_nothing"),
-    ("_Search.count", "never if MAX_READ",
+    ("Reads.add", "never if MAX_READ",
      f"{CYCLES}::test_a_search_that_would_read_too_much_is_refused_and_leaves_no_place"),
     ("_refuse_deadlock", "never ifexp find_past",
      f"{CYCLES}::test_a_hand_over_into_a_deadlock_is_refused_although_the_first_waiters_own_place_is_on_the_way"),
@@ -147,7 +165,7 @@ ROWS = (
      f"{WAITING}::test_a_process_that_waits_along_does_not_give_up_the_place_that_another_one_took_over"),
     ("grants._refresh", "replace call _merge_weaker_claims -> 0",
      f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),
-    ("endings._hand_over", "replace call any is_before -> $1.2",
+    ("_is_its_turn", "replace call any is_before -> $1.2",
      f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),
     ("endings._tell", "never operand agent", f"{WAITING}::test_who_got_it_hears_nothing_of_its_being_free"),
     ("endings._tell", "drop operand enough",
@@ -160,7 +178,7 @@ ROWS = (
      f"{WAITING}::test_a_hand_over_that_would_close_a_cycle_is_refused"),
     ("endings._hand_over", "drop if containing expr drop_waiter", f"{WAITING}::test_an_absent_waiter_is_skipped"),
     ("endings.serve", "replace subscript ticket -> -$0['ticket']", f"{WAITING}::test_the_first_of_many_is_served"),
-    ("_blockers", "never ifexp _earlier_waiters", f"{WAITING}::test_nobody_is_granted_past_an_earlier_waiter"),
+    ("_blockers", "never ifexp _before", f"{WAITING}::test_nobody_is_granted_past_an_earlier_waiter"),
     ("_overlaps_of", "never filter HOLDER_CHECK_DELAY_MS",
      f"{WAITING}::test_a_holder_of_a_moment_is_asked_after_by_the_next_look_of_who_waits"),
     ("_process_check_ms", "always ifexp PROCESS_POLL_MS",

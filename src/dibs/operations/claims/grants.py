@@ -16,7 +16,7 @@ from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, NotF
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, records, resources
 from dibs.operations.claims.records import ranges_for
-from dibs.operations.core.call import FOLLOW_UPS, Continue, Undecided, Wait, check_text, related, within
+from dibs.operations.core.call import FOLLOW_UPS, Continue, Undecided, Wait, check_text, iso, related, within
 from dibs.operations.core.declare import ANYWHERE, WAITING, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_UNITS, MAX_WAIT_MS
 
@@ -495,7 +495,8 @@ def _grant(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps) 
     used_up = overlaps.pools.pay(tx, asked) if overlaps.pools is not None else []
     if used_up:
         answer["used_up"] = resources.shown(used_up)
-        endings.give_back(tx, claim, used_up, "released")
+        if not endings.give_back(tx, claim, used_up, "released"):
+            answer["expires_at"] = iso(tx, tx.now)
     if call.shell_owner and terms["by"] == endings.BY_HAND:
         from dibs.operations.agents import speech
 

@@ -119,7 +119,8 @@ def configured(call: Call, name: str) -> Pool:
 
 def named(among: Iterable[Resource], pool: str) -> list[str]:
     """The own names of the units of a pool that a request names, or a claim has."""
-    return [resources.unit_of(one) for one in among if one[1] != pool and resources.pool_of(one) == pool]
+    begin = f"{pool}:"
+    return [one[1][len(begin) :] for one in among if one[1].startswith(begin) and one[0] == "name"]
 
 
 def count_of(request: Want, pool: str) -> int:
@@ -167,8 +168,8 @@ class UnitOverlaps:
 
     def _decide_one(self, request: Want, name: str, earlier: list[Waiter]) -> None:
         """The same for one pool."""
-        holders = [claim for claim in self.claims if _has_unit(claim, name)]
-        held = {unit for claim in holders for unit in named(claim["resources"], name)}
+        has = [(claim, units) for claim in self.claims if (units := named(claim["resources"], name))]
+        held = {unit for _, units in has for unit in units}
         own = {unit for claim in self.own_claims for unit in named(claim["resources"], name)}
         asked = wanted(request, name)
         asked["named"] = [unit for unit in asked["named"] if unit not in own]
@@ -185,8 +186,8 @@ class UnitOverlaps:
         unusable = [unit for unit in asked["unusable"] if unit not in held]
         if unusable:
             self.reasons.append(f"{len(unusable)} of {name} are in use on this machine, by no agent")
-        of_these = [claim for claim in holders if set(asked["named"]).intersection(named(claim["resources"], name))]
-        in_the_way = of_these if of_these and not asked["count"] else holders
+        of_these = [claim for claim, units in has if set(asked["named"]).intersection(units)]
+        in_the_way = of_these if of_these and not asked["count"] else [claim for claim, _ in has]
         in_the_way.sort(key=lambda claim: (claim["agent"] == request["agent"], claim["until"]))
         self.blockers += [record for record in [*in_the_way, *earlier] if record not in self.blockers]
 
@@ -279,10 +280,6 @@ def wanted(request: Want, name: str) -> Request:
         "named": named(request["resources"], name), "count": wish["count"], "units": units_of(wish["shape"]),
         "unusable": wish.get("unusable", ()),
     }  # fmt: skip
-
-
-def _has_unit(claim: Claim, pool: str) -> bool:
-    return any(resources.pool_of(resource) == pool for resource in claim["resources"])
 
 
 def said(rate: Rate) -> str:
