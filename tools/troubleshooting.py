@@ -62,7 +62,7 @@ DOCTOR = {
     "fallback": ("does SQLite stand in for a server?", "`dibs up`, when the server runs again"),
     "record": ("does the log agree with the store?", "`dibs verify` has the whole list"),
     "env": (
-        "has another program taken a port that this working tree leases?",
+        "has another program taken a port of this working tree?",
         "end that program, or `dibs env --release`, then `dibs env`",
     ),
     "undo": ("was an undo interrupted?", "the `dibs undo` that it names finishes it"),

@@ -129,8 +129,8 @@ def next_steps(chosen: list[str], known: tuple[str, ...], *, local: bool) -> lis
         else "start a second agent; `dibs top` or `dibs status` shows who has what"
     )  # fmt: skip
     steps.append(
-        "many agents, one machine? `[pools]` in .dibs/config.toml, off until you uncomment it, lets no more test suites "
-        "run at once than it says: `dibs demo --machine` shows it"
+        "many agents, one machine? `[pools]` in .dibs/config.toml, off until you uncomment it, lets no more test "
+        "suites run at once than it says: `dibs demo --machine` shows it"
     )
     return steps
 
