@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Fenced, Held, Invalid, NotFound
+from dibs.operations.environments.records import holder_of
 from dibs.operations.environments.tree_claims import LIST, RELEASE, TAKE
 from dibs.operations.guards.removed_trees import REMOVED
 from dibs.workspace import config_env
@@ -264,6 +265,12 @@ def test_no_agent_can_call_itself_a_tree(trees: Trees) -> None:
         trees.release("tree:w1@0123", "pool:port:3100")
 
 
+def test_a_tree_cannot_be_asked_and_the_refusal_says_what_gives_it_back(trees: Trees) -> None:
+    trees.take("w1")
+    with pytest.raises(NotFound, match=r"is a working tree's \(tree:w1@0123\).*`dibs env --release` there"):
+        trees.call("cyd", "ask", resource="pool:port:3100", text="please")
+
+
 def test_a_person_takes_a_unit_away_and_the_tree_gets_another(trees: Trees) -> None:
     trees.set_up({"PORT": "pool:port"})
     trees.take("w1")
@@ -296,3 +303,19 @@ def test_of_a_pool_of_each_machine_a_tree_has_its_own_machine_s_units(trees: Tre
     assert [(one["pool"], one["units"]) for one in again["units"]] == [("port", ["3100"])]
     with pytest.raises(Invalid, match="it is not known on which one"):
         trees.internal("ann", TAKE, tree="/w3", name="w3-0123")
+
+
+def test_who_waits_for_a_unit_that_is_given_back_has_it(trees: Trees) -> None:
+    trees.set_up({"GPU": "pool:gpu*4"})
+    trees.take("w1")
+    trees.call("dan", "claim", resources=[_name("pool:gpu")], wait=60_000)
+    trees.set_up({"PORT": "pool:port"})
+    trees.take("w1")
+    assert trees.holders() == [("dan", "pool:gpu:a"), ("tree:w1@0123", "pool:port:3100")]
+
+
+def test_a_caller_from_afar_names_no_tree_but_those_of_its_own_credential() -> None:
+    assert holder_of("w1-0123", "") == "tree:w1@0123"
+    assert holder_of("w1-0123", "laptop") == "tree:w1@laptop.0123"
+    assert holder_of("w1-0123", "ann/sub") == "tree:w1@ann|sub.0123", "of no other agent's family"
+    assert holder_of("a b/c-0123", "") == "tree:a-b-c@0123"

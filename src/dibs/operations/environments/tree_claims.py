@@ -282,10 +282,10 @@ def _shortage(
 def _release(tx: Transaction, call: Call, request: EnvReleaseRequest) -> EnvReleaseAnswer:
     """Give back all that a working tree has."""
     holder = records.holder_of(request["name"], call.place)
-    return {"holder": holder, "released": end(tx, holder, "released")}
+    return {"holder": holder, "released": end_all(tx, holder, "released")}
 
 
-def end(tx: Transaction, holder: str, why: str) -> list[str]:
+def end_all(tx: Transaction, holder: str, why: str) -> list[str]:
     """End all claims of a tree in order: whoever waits for a unit gets it."""
     freed: list[Sequence[str]] = []
     for claim in records.claims_of(tx, holder):
