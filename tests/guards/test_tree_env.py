@@ -71,10 +71,10 @@ def run(repo: Repository, cwd: Path, *words: str) -> subprocess.CompletedProcess
 
 
 def env(repo: Repository, cwd: Path, *words: str) -> Any:
-    """The same as JSON."""
-    done = run(repo, cwd, *words, "--json")
-    assert "Traceback" not in done.stderr, done.stderr
-    return json.loads(done.stdout)
+    """The same as JSON, in an agent's shell."""
+    done = repo.person.client.run(DIBS, "env", *words, "--json", cwd=cwd, PATH=repo.path)
+    assert "Traceback" not in done.err, done
+    return json.loads(done.out)
 
 
 @contextmanager

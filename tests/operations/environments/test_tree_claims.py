@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Fenced, Held, Invalid, NotFound
-from dibs.operations.environments.records import holder_of
+from dibs.operations.environments.records import id_of_tree
 from dibs.operations.environments.tree_claims import LIST, RELEASE, TAKE
 from dibs.operations.guards.removed_trees import REMOVED
 from dibs.workspace import config_env
@@ -104,6 +104,8 @@ def test_a_new_variable_is_claimed_and_the_others_stay(trees: Trees) -> None:
     trees.set_up({"PORT": "pool:port", "GPU": "pool:gpu", "URL": "postgres://{pool:db}"})
     assert trees.take("w1") == {"PORT": ["3100"], "URL": ["app_0"], "GPU": ["a"]}
     assert len(trees.events("claim.granted")) == 3
+    trees.internal("ann", RELEASE, name="w1-0123")
+    assert trees.take("w2") == {"PORT": ["3101"], "URL": ["app_1"], "GPU": ["a"]}, "also where others are free again"
 
 
 def test_what_the_config_no_longer_asks_for_is_given_back(trees: Trees) -> None:
@@ -206,6 +208,7 @@ def test_the_units_of_an_expired_claim_are_free_without_a_sweep(trees: Trees) ->
     trees.take("w1")
     trees.now += 8 * DAY
     assert trees.take("w2") == {"PORT": ["3100"], "URL": ["app_0"]}
+    trees.clean()
 
 
 def test_asking_again_at_once_writes_no_event_and_another_idle_time_counts_at_once(trees: Trees) -> None:
@@ -315,7 +318,7 @@ def test_who_waits_for_a_unit_that_is_given_back_has_it(trees: Trees) -> None:
 
 
 def test_a_caller_from_afar_names_no_tree_but_those_of_its_own_credential() -> None:
-    assert holder_of("w1-0123", "") == "tree:w1@0123"
-    assert holder_of("w1-0123", "laptop") == "tree:w1@laptop.0123"
-    assert holder_of("w1-0123", "ann/sub") == "tree:w1@ann|sub.0123", "of no other agent's family"
-    assert holder_of("a b/c-0123", "") == "tree:a-b-c@0123"
+    assert id_of_tree("w1-0123", "") == "tree:w1@0123"
+    assert id_of_tree("w1-0123", "laptop") == "tree:w1@laptop.0123"
+    assert id_of_tree("w1-0123", "ann/sub") == "tree:w1@ann|sub.0123", "of no other agent's family"
+    assert id_of_tree("a b/c-0123", "") == "tree:a-b-c@0123"

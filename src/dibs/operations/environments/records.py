@@ -18,7 +18,7 @@ MAX_CLAIMS_READ = 2_000
 PLAIN = "-_."  # what an id may have besides letters and digits
 
 
-def holder_of(name: str, place: str) -> str:
+def id_of_tree(name: str, place: str) -> str:
     """The id of a working tree as a holder, by the name of its ledger: `tree:w1@4f2a…`.
 
     `place`: the credential by which a caller elsewhere speaks for its machine; it cannot name another one's tree.

@@ -95,7 +95,7 @@ NOT_SET_UP = (
 
 def _take(tx: Transaction, call: Call, request: EnvTakeRequest) -> EnvAnswer | Held:
     """Give a working tree the units of its variables, and renew what it has."""
-    holder, env = records.holder_of(request["name"], call.place), call.policy.env
+    holder, env = records.id_of_tree(request["name"], call.place), call.policy.env
     if not env["vars"]:
         raise NotFound(NOT_SET_UP)
     wanted = _wanted(call, env["vars"], call.here or request["machine"])
@@ -281,7 +281,7 @@ def _shortage(
 
 def _release(tx: Transaction, call: Call, request: EnvReleaseRequest) -> EnvReleaseAnswer:
     """Give back all that a working tree has."""
-    holder = records.holder_of(request["name"], call.place)
+    holder = records.id_of_tree(request["name"], call.place)
     return {"holder": holder, "released": end_all(tx, holder, "released")}
 
 
@@ -302,7 +302,7 @@ def _list(tx: Transaction, call: Call, request: EnvListRequest) -> EnvListAnswer
     """What all working trees have, or one of them."""
     trees: dict[str, list[Claim]] = {}
     name = request["name"]
-    for claim in records.claims_of(tx, records.holder_of(name, call.place)) if name else records.all_claims(tx):
+    for claim in records.claims_of(tx, records.id_of_tree(name, call.place)) if name else records.all_claims(tx):
         trees.setdefault(claim["agent"], []).append(claim)
     return {
         "trees": [

@@ -54,7 +54,7 @@ def _removed(tx: Transaction, call: Call, request: TreeRemovedRequest) -> Remove
     for claim in ended:
         endings.end(tx, claim, HOW)
     endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
-    tree_claims.end_all(tx, tree_records.holder_of(request["name"], call.place), HOW)
+    tree_claims.end_all(tx, tree_records.id_of_tree(request["name"], call.place), HOW)
     known = records.get_kept_of(tx, [f"v{identifier}" for identifier, *_ in request["work"]])
     new = [item for item in request["work"] if known[f"v{item[0]}"] is None and item[3]]
     by_owner: dict[str, list[str]] = {}
