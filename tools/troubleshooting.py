@@ -66,7 +66,7 @@ DOCTOR = {
         "make room on the disk; the next tool call of an agent there tries again",
     ),
     "env": (
-        "has another program taken a port that this working tree leases?",
+        "has another program taken a port of this working tree?",
         "end that program, or `dibs env --release`, then `dibs env`",
     ),
     "undo": ("was an undo interrupted?", "the `dibs undo` that it names finishes it"),

@@ -71,10 +71,10 @@ def run(repo: Repository, cwd: Path, *words: str) -> subprocess.CompletedProcess
 
 
 def env(repo: Repository, cwd: Path, *words: str) -> Any:
-    """The same as JSON."""
-    done = run(repo, cwd, *words, "--json")
-    assert "Traceback" not in done.stderr, done.stderr
-    return json.loads(done.stdout)
+    """The same as JSON, in an agent's shell."""
+    done = repo.person.client.run(DIBS, "env", *words, "--json", cwd=cwd, PATH=repo.path)
+    assert "Traceback" not in done.err, done
+    return json.loads(done.out)
 
 
 @contextmanager
@@ -188,7 +188,7 @@ def test_released_units_are_free_and_the_file_is_gone(repo: Repository) -> None:
     assert not (repo.folder / ".env.dibs").exists()
     assert env(repo, repo.folder, "--list")["trees"] == []
     assert env(repo, repo.folder, "--release")["released"] == []
-    assert run(repo, repo.folder, "--list").stdout == "no working tree leases anything\n"
+    assert run(repo, repo.folder, "--list").stdout == "no working tree has anything of its own\n"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_without_a_config_it_says_what_to_do(repo: Repository) -> None:
 
 
 @pytest.mark.parametrize("how", ["remove", "delete", "prune"])
-def test_a_removed_tree_s_units_are_free_at_the_next_lease(how: str, repo: Repository) -> None:
+def test_a_removed_tree_s_units_are_free_when_the_next_tree_asks(how: str, repo: Repository) -> None:
     first = set_up(repo, ports=1)
     tree, other = repo.worktree("w1"), repo.worktree("w2")
     env(repo, tree)
@@ -245,7 +245,7 @@ def test_a_moved_tree_keeps_its_units(repo: Repository) -> None:
 # --- ports
 
 
-def test_a_port_in_use_is_not_handed_out_and_a_leased_one_that_another_program_took_is_said(repo: Repository) -> None:
+def test_a_port_in_use_is_not_handed_out_and_a_tree_s_own_that_another_program_took_is_said(repo: Repository) -> None:
     first = set_up(repo)
     tree, home = repo.worktree("w1"), repo.scratch / "home"
     with listening(first, home):

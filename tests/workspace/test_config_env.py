@@ -63,7 +63,7 @@ def test_a_text_is_taken_apart(value: str, expected: list[Any]) -> None:
         ("pool:prot", "names an unknown pool 'prot'; there are port, db, api; did you mean 'port'?"),
         ("{pool:prot}", "names an unknown pool 'prot'"),
         ("pool:use", "names an unknown pool 'use'"),
-        ("pool:api", "takes a unit of 'api', which has a rate and no units"),
+        ("pool:api", "takes a unit of 'api', which has a rate"),
         ("pool:port*0", "takes from 1 to 256 units of a pool, not '0'"),
         ("pool:port*", "takes from 1 to 256 units of a pool, not ''"),
         ("pool:port*257", "takes from 1 to 256 units of a pool, not '257'"),

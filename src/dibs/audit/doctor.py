@@ -70,7 +70,7 @@ def _looked(session: Session, name: str, look: Callable[[Session], tuple[bool, s
 
 
 def _env(session: Session, call: Call) -> tuple[bool, str]:
-    """Has another program taken a port that this working tree leases?"""
+    """Has another program taken a port of this working tree?"""
     from dibs.client import tree_env
 
     try:
@@ -78,7 +78,7 @@ def _env(session: Session, call: Call) -> tuple[bool, str]:
     except DibsError as error:
         return False, error.message
     if not variables:
-        return True, "this working tree leases nothing yet; `dibs env` does it"
+        return True, "this working tree has none yet; `dibs env` does it"
     return not warnings, "; ".join(warnings) or f"this working tree has its own {', '.join(variables)}"
 
 

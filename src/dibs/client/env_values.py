@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.policy import EnvVariable
     from dibs.workspace.location import Place
 
-    Leased = Mapping[str, Mapping[str, Sequence[str]]]  # variable → pool → units
+    Had = Mapping[str, Mapping[str, Sequence[str]]]  # variable → pool → units
 
 MAIN = "main"  # what the main working tree is called
 ID_CHARS = 12  # of the part of a name that is nobody else's
@@ -61,12 +61,12 @@ def slug(text: str) -> str:
     return plain.strip("-_") or "tree"
 
 
-def rendered(variables: Sequence[EnvVariable], leased: Leased, facts: Mapping[str, str]) -> dict[str, str]:
+def rendered(variables: Sequence[EnvVariable], had: Had, facts: Mapping[str, str]) -> dict[str, str]:
     """The variables with their texts."""
     values: dict[str, str] = {}
     blocks: dict[str, Sequence[str]] = {}
     for variable in variables:
-        units = leased.get(variable["name"], {})
+        units = had.get(variable["name"], {})
         text = ""
         for part in variable["parts"]:
             kind, what = part["kind"], part["what"]

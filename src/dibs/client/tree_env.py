@@ -1,4 +1,4 @@
-"""The environment of the caller's working tree: leased at the store, made into texts here, written where it is used.
+"""The environment of the caller's working tree: claimed at the store, made into texts here, written where it is used.
 
 The facts that only this machine knows: the tree's name, the ports that something listens on. A stamp in the tree's
 private folder says when it was used last, so that a hook asks the store no more often than it has to. Nothing is
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
-    from dibs.operations.environments.leases import EnvAnswer, EnvListAnswer, EnvReleaseAnswer, LeasedUnits
+    from dibs.operations.environments.tree_claims import EnvAnswer, EnvListAnswer, EnvReleaseAnswer, VariableUnits
 
 STAMP = "env"  # in the tree's private folder
 RENEW_S = 3_600  # between two renewals by hooks, or a quarter of the time after which the tree counts as idle
@@ -37,27 +37,27 @@ class TreeEnv:
 
 
 def take(session: Session, call: Call) -> TreeEnv:
-    """Lease what the tree needs, or renew it."""
+    """Take what the tree needs, or renew it."""
     from dibs.client.upkeep import removed_trees
-    from dibs.operations.environments.leases import LEASE
+    from dibs.operations.environments.tree_claims import TAKE
 
     place = session.place
     name = env_values.name_of(place)
     facts = env_values.facts_of(place, name)
-    fields = {"tree": place.top, "name": name, "unusable": _in_use(session)}
+    fields = {"tree": place.top, "name": name, "unusable": _in_use(session), "machine": _machine(session)}
     removed_trees.look(session, call)  # what trees had that are gone is free
-    answer: EnvAnswer = session.run(LEASE, call, fields)
-    leased: dict[str, dict[str, list[str]]] = {}
+    answer: EnvAnswer = session.run(TAKE, call, fields)
+    had: dict[str, dict[str, list[str]]] = {}
     for one in answer["units"]:
-        leased.setdefault(one["variable"], {})[one["pool"]] = one["units"]
-    values = env_values.rendered(answer["variables"], leased, facts)
+        had.setdefault(one["variable"], {})[one["pool"]] = one["units"]
+    values = env_values.rendered(answer["variables"], had, facts)
     _stamp(place.private)
     return TreeEnv(answer, values, foreign(session, answer["units"], values))
 
 
 def seen(session: Session, call: Call) -> tuple[list[str], list[str]]:
     """What the tree has already, without a use of it: its variables with units, and what is wrong with their ports."""
-    from dibs.operations.environments.leases import LIST
+    from dibs.operations.environments.tree_claims import LIST
 
     answer: EnvListAnswer = session.run(LIST, call, {"name": env_values.name_of(session.place)})
     units = [had for one in answer["trees"] for had in one["units"]]
@@ -67,7 +67,7 @@ def seen(session: Session, call: Call) -> tuple[list[str], list[str]]:
 
 def release(session: Session, call: Call) -> EnvReleaseAnswer:
     """Give back what the tree has, and remove its file."""
-    from dibs.operations.environments.leases import RELEASE
+    from dibs.operations.environments.tree_claims import RELEASE
 
     answer: EnvReleaseAnswer = session.run(RELEASE, call, {"name": env_values.name_of(session.place)})
     env_file.remove(session.place)
@@ -76,10 +76,16 @@ def release(session: Session, call: Call) -> EnvReleaseAnswer:
 
 def listed(session: Session, call: Call) -> EnvListAnswer:
     """What all trees have."""
-    from dibs.operations.environments.leases import LIST
+    from dibs.operations.environments.tree_claims import LIST
 
     answer: EnvListAnswer = session.run(LIST, call, {})
     return answer
+
+
+def _machine(session: Session) -> str:
+    """This machine's name, if a pool has units of each machine's own."""
+    pools = session.config.policy.pools["named"].values()
+    return processes.host() if any(pool["scope"] == "machine" for pool in pools) else ""
 
 
 # --- ports
@@ -98,22 +104,22 @@ def _in_use(session: Session) -> list[str]:
     return [str(port) for port in sorted(ports.listening(wanted))] if wanted else []
 
 
-def foreign(session: Session, units: Iterable[LeasedUnits], values: Mapping[str, str]) -> list[str]:
+def foreign(session: Session, units: Iterable[VariableUnits], values: Mapping[str, str]) -> list[str]:
     """What to say of the tree's ports on which a program listens that is not at work in this tree.
 
     One that was started elsewhere with the tree's own `values` is.
     """
     ranges = _ranges(session)
-    leased = {int(unit): one["variable"] for one in units if one["pool"] in ranges for unit in one["units"]}
-    busy = ports.listening(leased) if leased else set()
+    had = {int(unit): one["variable"] for one in units if one["pool"] in ranges for unit in one["units"]}
+    busy = ports.listening(had) if had else set()
     if not busy:
         return []
     owners = ports.owners(busy)
     return [
-        f"port {port} ({leased[port]}) is this working tree's, but {_user(owners.get(port))} listens on it: end that "
+        f"port {port} ({had[port]}) is this working tree's, but {_user(owners.get(port))} listens on it: end that "
         "program, or take another port with `dibs env --release`, then `dibs env`"
         for port in sorted(busy)
-        if port not in owners or not _is_of(session.place.top, owners[port], leased[port], values)
+        if port not in owners or not _is_of(session.place.top, owners[port], had[port], values)
     ]
 
 

@@ -125,8 +125,8 @@ class _Reader:
         if star and not (count.isascii() and count.isdigit() and 1 <= int(count) <= MAX_BLOCK):
             raise self.error(f"takes from 1 to {MAX_BLOCK} units of a pool, not {count!r}")
         shape = self.pools[name]
-        if isinstance(shape, dict) and "rate" in shape and not {"size", "range", "units", "names"} & shape.keys():
-            raise self.error(f"takes a unit of {name!r}, which has a rate and no units")
+        if isinstance(shape, dict) and "rate" in shape:
+            raise self.error(f"takes a unit of {name!r}, which has a rate: its units are for claims that end soon")
         return {"kind": "pool", "what": name, "count": int(count) if star else 1}
 
 

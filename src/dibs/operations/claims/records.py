@@ -92,8 +92,8 @@ if TYPE_CHECKING:
         wake: str  # the name to wake while it waits
         base: dict[str, str]  # path → content, when an edit asked for it
 
-    class Lease(TypedDict):
-        """What a working tree has units of pools for (environments/leases.py)."""
+    class OfTree(TypedDict):
+        """What a working tree has units of pools for (environments/tree_claims.py)."""
 
         tree: str  # where it was when it asked last
         vars: dict[str, dict[str, list[str]]]  # variable → pool → own names of units
@@ -117,7 +117,7 @@ if TYPE_CHECKING:
         undo_of: NotRequired[list[str]]  # the agents whose changes that undo reverts
         undo_took: NotRequired[list[Claim]]  # the claims that it took away from them
         rows: NotRequired[str]  # id and number of its pointer rows, if it has any
-        env: NotRequired[Lease]  # its holder is a working tree
+        env: NotRequired[OfTree]  # its holder is a working tree
 
     class Waiter(ClaimTerms):
         """A place in the queue: the terms of the request, and its turn."""

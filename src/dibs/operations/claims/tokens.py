@@ -6,7 +6,7 @@ from dibs.errors import NEWER, Fenced, Invalid, NotFound, Quota
 from dibs.operations.agents import names
 from dibs.operations.claims import records, resources
 from dibs.operations.claims.records import ranges_for
-from dibs.operations.core.call import iso, related, within
+from dibs.operations.core.call import OF_TREE, iso, related, within
 from dibs.operations.core.declare import Field, Operation
 
 TYPE_CHECKING = False
@@ -70,6 +70,11 @@ def _ask(tx: Transaction, call: Call, request: AskRequest) -> AskAnswer | Quota:
     asked = [agent for agent in held_by if not within(agent, call.agent)] or held_by
     if not asked:
         raise NotFound(f"nobody else holds {name}; claim it.", resource=name)
+    trees = [holder for holder in asked if holder.startswith(OF_TREE)]
+    asked = [agent for agent in asked if agent not in trees]
+    if not asked:
+        way = "`dibs env --list` shows where it is, `dibs env --release` there gives it back"
+        raise NotFound(f"{name} is a working tree's ({trees[0]}), which cannot be asked: {way}.", resource=name)
     message, told = "", []
     for holder in sorted(set(asked)):
         posted = mailbox.post(tx, holder, call.agent, "ask", text, resource=name)

@@ -335,10 +335,10 @@ def check_agent_id(agent: str) -> None:
         raise Invalid(f"an agent cannot be called `{agent}`: {RESERVED[agent.casefold()]}", agent=agent)
     if agent.startswith(OF_TYPE):
         raise Invalid(f"an agent's id does not begin with `{OF_TYPE}`: that means the agents of a type", agent=agent)
-    if agent.startswith(OF_TREE):
-        raise Invalid(f"an agent's id does not begin with `{OF_TREE}`: that means a working tree", agent=agent)
     if agent.startswith("-"):
         raise Invalid("an agent's id does not begin with a dash: a command would take it for an option", agent=agent)
+    if agent.startswith(OF_TREE):
+        raise Invalid(f"an agent's id does not begin with `{OF_TREE}`: that means a working tree", agent=agent)
     if not all(agent.split("/")):
         raise Invalid("an agent's id has no empty part between slashes", agent=agent)
 

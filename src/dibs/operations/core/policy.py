@@ -209,7 +209,7 @@ SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 # What a variable of [env.vars] may say of its working tree: the repository's folder, the tree's own name in it (no two
 # have the same one), its path, and eight letters that no other tree anywhere has.
 ENV_FACTS = ("repo", "tree", "tree_path", "tree_id")
-# Without [env.vars] no tree leases anything.
+# Without [env.vars] no tree has anything of its own.
 ENV: EnvSettings = {"idle": 7 * DAY, "vars": []}
 
 DEFAULT_TTL_MS = 30 * MINUTE  # longer than most edits, short enough that a vanished remote agent blocks nobody for long

@@ -3,13 +3,6 @@
 from collections.abc import Sequence
 from typing import TypedDict
 
-class EnvLeaseRequest(TypedDict):
-    """The request of `env-lease`."""
-
-    tree: str
-    name: str
-    unusable: Sequence[str]
-
 class EnvListRequest(TypedDict):
     """The request of `env-list`."""
 
@@ -19,3 +12,11 @@ class EnvReleaseRequest(TypedDict):
     """The request of `env-release`."""
 
     name: str
+
+class EnvTakeRequest(TypedDict):
+    """The request of `env-take`."""
+
+    tree: str
+    name: str
+    machine: str
+    unusable: Sequence[str]

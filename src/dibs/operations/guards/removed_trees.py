@@ -3,7 +3,7 @@
 Agents' clients and people remove linked working trees (`git worktree remove --force`, `rm -rf`), and no hook runs
 then. The ledgers outlive them: the next look of any process of dibs finds a ledger without its tree, and reports it.
 
-- success: each claim in that tree ends (`removed`), and what the tree itself leased; each unfinished file can be
+- success: each claim in that tree ends (`removed`), and those of the tree itself; each unfinished file can be
   restored into another working tree, its owners get a message, and one alert names them.
 - retry: a report of the same ledger has no second effect; the kept contents are named by it.
 """
@@ -16,8 +16,8 @@ from dibs.operations.claims import endings, resources
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import FOLLOW_UPS
 from dibs.operations.core.declare import HOSTS, Field, Operation
-from dibs.operations.environments import leases
-from dibs.operations.environments import records as lease_records
+from dibs.operations.environments import records as tree_records
+from dibs.operations.environments import tree_claims
 from dibs.operations.guards import records
 from dibs.operations.guards.edit_guard import OWNERS, PATH
 from dibs.operations.messages import mailbox
@@ -60,7 +60,7 @@ def _removed(tx: Transaction, call: Call, request: TreeRemovedRequest) -> Remove
     for claim in ended:
         endings.end(tx, claim, HOW)
     endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
-    leases.end(tx, lease_records.holder_of(request["name"], call.place), HOW)
+    tree_claims.end_all(tx, tree_records.id_of_tree(request["name"], call.place), HOW)
     known = records.get_kept_of(tx, [f"v{identifier}" for identifier, *_ in request["work"]])
     new = [item for item in request["work"] if known[f"v{item[0]}"] is None and item[3]]
     by_owner: dict[str, list[str]] = {}

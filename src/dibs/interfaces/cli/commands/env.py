@@ -1,4 +1,4 @@
-"""`dibs env`: what this working tree needs to run next to others, leased, printed, written, and given to a command."""
+"""`dibs env`: what this working tree needs to run next to others: claimed, printed, written, and given to a command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.client.session import Session
     from dibs.client.tree_env import TreeEnv
     from dibs.operations.core.call import Call
-    from dibs.operations.environments.leases import EnvListAnswer, LeasedUnits
+    from dibs.operations.environments.tree_claims import EnvListAnswer, VariableUnits
 
 FORMATS = ("shell", "dotenv", "json")
 STORE_TIMEOUT_S = 30.0  # fifty trees may start at once, on one busy processor
@@ -120,7 +120,7 @@ def _list(found: EnvListAnswer, *, as_json: bool) -> int:
         sys.stdout.write(jsontext.encode({"ok": True, **found}) + "\n")
         return YES
     if not found["trees"]:
-        terminal.write(["no working tree leases anything"])
+        terminal.write(["no working tree has anything of its own"])
         return YES
     rows = [
         (terminal.clean(one["tree"]), terminal.clean(_units(one["units"])), times.left(one["expires_at"]))
@@ -130,7 +130,7 @@ def _list(found: EnvListAnswer, *, as_json: bool) -> int:
     return YES
 
 
-def _units(units: list[LeasedUnits]) -> str:
+def _units(units: list[VariableUnits]) -> str:
     return "; ".join(f"{one['variable']} {', '.join(one['units'])} ({one['pool']})" for one in units)
 
 

@@ -1,6 +1,6 @@
-"""What a working tree leases to run next to others: units of pools, for the variables of [env.vars].
+"""What a working tree has to run next to others: units of pools, for the variables of [env.vars].
 
-The holder is the tree itself: no agent's end, no process's death and no new session ends a lease.
+The holder is the tree itself: no agent's end, no process's death and no new session ends its claims.
 
 - success: each variable has its units; the same ones as before, as long as the config asks for as many of that pool.
   New variables get theirs in one claim, all or none. Units that the config no longer asks for, or that their pool no
@@ -14,13 +14,13 @@ The holder is the tree itself: no agent's end, no process's death and no new ses
 - race: the units are chosen in the transaction that grants them; earlier waiters for a pool come first.
 - death: units of holders whose process is dead count as free, once the free ones do not suffice.
 - from afar: a tree is of the credential that names it; another one's is never touched. Any agent at work there, and any
-  person, may lease and give back for it.
+  person, may take and give back for it.
 """
 
 from __future__ import annotations
 
 from dibs.errors import Held, Invalid, NotFound
-from dibs.operations.claims import endings, resources, views
+from dibs.operations.claims import endings, pooled, resources, views
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from dibs.operations.claims.records import Claim, Terms
     from dibs.operations.core.call import Call
     from dibs.operations.core.policy import EnvVariable
-    from dibs.operations.environments.requests import EnvLeaseRequest, EnvListRequest, EnvReleaseRequest
+    from dibs.operations.environments.requests import EnvListRequest, EnvReleaseRequest, EnvTakeRequest
     from dibs.operations.pools.shapes import Shape
     from dibs.stores.seam import Transaction
 
     Wanted = dict[str, dict[str, int]]  # variable → pool → units
     Units = dict[str, dict[str, list[str]]]
 
-    class LeasedUnits(TypedDict):
+    class VariableUnits(TypedDict):
         """The units of one pool that a variable of a tree has."""
 
         variable: str
@@ -53,14 +53,14 @@ if TYPE_CHECKING:
         token: int
 
     class EnvAnswer(TypedDict):
-        """Of `env-lease`: what a working tree has now."""
+        """Of `env-take`: what a working tree has now."""
 
         holder: str
         tree: str
         variables: list[EnvVariable]  # as the config at the store has them
-        units: list[LeasedUnits]
+        units: list[VariableUnits]
         new: list[str]  # variables that got units just now
-        expires_at: str  # if nobody uses the tree until then; "" where it leases nothing
+        expires_at: str  # if nobody uses the tree until then; "" where it has nothing
 
     class EnvReleaseAnswer(TypedDict):
         """Of `env-release`."""
@@ -68,35 +68,37 @@ if TYPE_CHECKING:
         holder: str
         released: list[str]
 
-    class TreeLeases(TypedDict):
+    class TreeView(TypedDict):
         """What one tree has."""
 
         holder: str
         tree: str
-        units: list[LeasedUnits]
+        units: list[VariableUnits]
         since: str
         expires_at: str
 
     class EnvListAnswer(TypedDict):
         """Of `env-list`."""
 
-        trees: list[TreeLeases]
+        trees: list[TreeView]
 
 
 MAX_BLOCKERS_SHOWN = 16  # in a refusal; more are counted
 MAX_NAME = 300  # letters of a ledger's name
-NOT_SET_UP = "[env.vars] of .dibs/config.toml names no variables: a working tree leases nothing. `dibs help machine`"
+NOT_SET_UP = (
+    "[env.vars] of .dibs/config.toml names no variables: a working tree has nothing of its own. `dibs help machine`"
+)
 
 
-# --- lease
+# --- take
 
 
-def _lease(tx: Transaction, call: Call, request: EnvLeaseRequest) -> EnvAnswer | Held:
+def _take(tx: Transaction, call: Call, request: EnvTakeRequest) -> EnvAnswer | Held:
     """Give a working tree the units of its variables, and renew what it has."""
-    holder, env = records.holder_of(request["name"], call.place), call.policy.env
+    holder, env = records.id_of_tree(request["name"], call.place), call.policy.env
     if not env["vars"]:
         raise NotFound(NOT_SET_UP)
-    wanted = _wanted(env["vars"])
+    wanted = _wanted(call, env["vars"], call.here or request["machine"])
     kept = _keep(tx, call, holder, wanted, request["tree"])
     missing: Wanted = {}
     for name, pools in wanted.items():
@@ -107,48 +109,49 @@ def _lease(tx: Transaction, call: Call, request: EnvLeaseRequest) -> EnvAnswer |
         refusal = _grant(tx, call, holder, missing, request)
         if refusal is not None:
             return refusal
-    leases = records.leases_of(tx, holder)
+    claims = records.claims_of(tx, holder)
     return {
-        "holder": holder, "tree": request["tree"], "variables": env["vars"], "units": _shown(leases),
-        "new": sorted(missing), "expires_at": iso(tx, min(lease["until"] for lease in leases)) if leases else "",
+        "holder": holder, "tree": request["tree"], "variables": env["vars"], "units": _shown(claims),
+        "new": sorted(missing), "expires_at": iso(tx, min(claim["until"] for claim in claims)) if claims else "",
     }  # fmt: skip
 
 
-def _wanted(variables: Iterable[EnvVariable]) -> Wanted:
-    """The units that the variables refer to."""
+def _wanted(call: Call, variables: Iterable[EnvVariable], machine: str) -> Wanted:
+    """The units that the variables refer to; of a pool of each machine, this machine's."""
     found: Wanted = {}
     for variable in variables:
         for part in variable["parts"]:
             if part["kind"] == "pool":
-                pools = found.setdefault(variable["name"], {})
-                pools[part["what"]] = max(part["count"], pools.get(part["what"], 0))
+                ((_, full),) = pooled.on_machine(call, [["name", f"{resources.POOL}{part['what']}"]], machine)
+                pools, pool = found.setdefault(variable["name"], {}), full.removeprefix(resources.POOL)
+                pools[pool] = max(part["count"], pools.get(pool, 0))
     return found
 
 
 def _keep(tx: Transaction, call: Call, holder: str, wanted: Wanted, tree: str) -> Units:
     """What the tree has and the config still asks for, renewed; the rest is given back."""
     kept: Units = {}
-    for lease in records.leases_of(tx, holder):
+    for claim in records.claims_of(tx, holder):
         left: Units = {}
         dropped: list[tuple[str, str]] = []
-        for name, pools in lease["env"]["vars"].items():
+        for name, pools in claim["env"]["vars"].items():
             for pool, units in pools.items():
                 fits = wanted.get(name, {}).get(pool) == len(units) and pool not in kept.get(name, {})
                 if fits and set(units) <= set(units_of(_shape(call, pool))):
                     left.setdefault(name, {})[pool] = kept.setdefault(name, {})[pool] = units
                 else:
                     dropped += [(pool, unit) for unit in units]
-        lease["env"] = {"tree": tree, "vars": left}
+        claim["env"] = {"tree": tree, "vars": left}
         if dropped:
-            _give_back(tx, lease, dropped)
+            _give_back(tx, claim, dropped)
         if left:
-            _renew(tx, lease, call.policy.env["idle"])
+            _renew(tx, claim, call.policy.env["idle"])
     return kept
 
 
-def _give_back(tx: Transaction, lease: Claim, units: Iterable[tuple[str, str]]) -> None:
+def _give_back(tx: Transaction, claim: Claim, units: Iterable[tuple[str, str]]) -> None:
     released = [_unit(pool, unit) for pool, unit in units]
-    endings.give_back(tx, lease, released, "released")
+    endings.give_back(tx, claim, released, "released")
     endings.serve(tx, released)
 
 
@@ -156,23 +159,23 @@ def _unit(pool: str, unit: str) -> list[str]:
     return ["name", f"{resources.POOL}{pool}:{unit}"]
 
 
-def _renew(tx: Transaction, lease: Claim, idle: int) -> None:
+def _renew(tx: Transaction, claim: Claim, idle: int) -> None:
     """A new deadline, once an eighth of the time is over, or after `idle` was changed."""
     until = tx.now + idle
-    if lease["ttl"] == idle and until - lease["until"] < min(idle // 8, HOUR):
-        claim_records.put(tx, lease)
+    if claim["ttl"] == idle and until - claim["until"] < min(idle // 8, HOUR):
+        claim_records.put(tx, claim)
         return
-    lease["ttl"], lease["until"], lease["renewed"] = idle, until, tx.now
-    lease["life"] = tx.now + MAX_DURATION_MS
-    claim_records.put(tx, lease)
-    tx.append("claim.renewed", lease["agent"], lease["claim"], {"until": until})
+    claim["ttl"], claim["until"], claim["renewed"] = idle, until, tx.now
+    claim["life"] = tx.now + MAX_DURATION_MS
+    claim_records.put(tx, claim)
+    tx.append("claim.renewed", claim["agent"], claim["claim"], {"until": until})
 
 
 # --- new units
 
 
-def _grant(tx: Transaction, call: Call, holder: str, missing: Wanted, request: EnvLeaseRequest) -> Held | None:
-    """Lease what is missing, all of it in one claim or nothing."""
+def _grant(tx: Transaction, call: Call, holder: str, missing: Wanted, request: EnvTakeRequest) -> Held | None:
+    """Take what is missing, all of it in one claim or nothing."""
     chosen: Units = {}
     for pool in dict.fromkeys(pool for pools in missing.values() for pool in pools):
         counts = {name: pools[pool] for name, pools in missing.items() if pool in pools}
@@ -199,10 +202,10 @@ def _write(tx: Transaction, call: Call, holder: str, chosen: Units, tree: str) -
         ],
         "reason": ", ".join(chosen), "by": endings.BY_TREE, "tied": False, "life": MAX_DURATION_MS,
     }  # fmt: skip
-    lease = claim_records.new_claim(tx, terms, until=tx.now + idle, pending=False, alert_at=0, base={}, ends="")
-    lease["env"] = {"tree": tree, "vars": chosen}
+    claim = claim_records.new_claim(tx, terms, until=tx.now + idle, pending=False, alert_at=0, base={}, ends="")
+    claim["env"] = {"tree": tree, "vars": chosen}
     sizes = {f"{resources.POOL}{pool}": size_of(_shape(call, pool)) for pools in chosen.values() for pool in pools}
-    endings.grant(tx, lease, "request", sizes=sizes)
+    endings.grant(tx, claim, "request", sizes=sizes)
 
 
 def _choose(
@@ -227,7 +230,7 @@ def _choose(
 
 def _shape(call: Call, pool: str) -> Shape:
     """Which units a pool of the config has."""
-    known = call.policy.pools["named"].get(pool)
+    known = call.policy.pools["named"].get(pool.partition("@")[0])
     return shape_of(known) if known is not None else {}
 
 
@@ -278,19 +281,19 @@ def _shortage(
 
 def _release(tx: Transaction, call: Call, request: EnvReleaseRequest) -> EnvReleaseAnswer:
     """Give back all that a working tree has."""
-    holder = records.holder_of(request["name"], call.place)
-    return {"holder": holder, "released": end(tx, holder, "released")}
+    holder = records.id_of_tree(request["name"], call.place)
+    return {"holder": holder, "released": end_all(tx, holder, "released")}
 
 
-def end(tx: Transaction, holder: str, why: str) -> list[str]:
-    """End all leases of a tree in order: whoever waits for a unit gets it."""
+def end_all(tx: Transaction, holder: str, why: str) -> list[str]:
+    """End all claims of a tree in order: whoever waits for a unit gets it."""
     freed: list[Sequence[str]] = []
-    for lease in records.leases_of(tx, holder):
-        freed += lease["resources"]
+    for claim in records.claims_of(tx, holder):
+        freed += claim["resources"]
         if why == "released":
-            endings.give_back(tx, lease, lease["resources"], "released")
+            endings.give_back(tx, claim, claim["resources"], "released")
         else:
-            endings.end(tx, lease, why)
+            endings.end(tx, claim, why)
     endings.serve(tx, freed)
     return resources.shown(freed)
 
@@ -299,47 +302,48 @@ def _list(tx: Transaction, call: Call, request: EnvListRequest) -> EnvListAnswer
     """What all working trees have, or one of them."""
     trees: dict[str, list[Claim]] = {}
     name = request["name"]
-    for lease in records.leases_of(tx, records.holder_of(name, call.place)) if name else records.all_leases(tx):
-        trees.setdefault(lease["agent"], []).append(lease)
+    for claim in records.claims_of(tx, records.id_of_tree(name, call.place)) if name else records.all_claims(tx):
+        trees.setdefault(claim["agent"], []).append(claim)
     return {
         "trees": [
             {
-                "holder": holder, "tree": leases[-1]["env"]["tree"], "units": _shown(leases),
-                "since": iso(tx, min(lease["since"] for lease in leases)),
-                "expires_at": iso(tx, min(lease["until"] for lease in leases)),
+                "holder": holder, "tree": claims[-1]["env"]["tree"], "units": _shown(claims),
+                "since": iso(tx, min(claim["since"] for claim in claims)),
+                "expires_at": iso(tx, min(claim["until"] for claim in claims)),
             }
-            for holder, leases in trees.items()
+            for holder, claims in trees.items()
         ]
     }  # fmt: skip
 
 
-def _shown(leases: Iterable[Claim]) -> list[LeasedUnits]:
+def _shown(claims: Iterable[Claim]) -> list[VariableUnits]:
     return [
-        {"variable": name, "pool": pool, "units": units, "token": lease["token"]}
-        for lease in leases
-        for name, pools in lease["env"]["vars"].items()
+        {"variable": name, "pool": pool.partition("@")[0], "units": units, "token": claim["token"]}
+        for claim in claims
+        for name, pools in claim["env"]["vars"].items()
         for pool, units in pools.items()
     ]
 
 
 NAME = Field("name", "text", "the name of its ledger, or another that no other tree has", required=True,
              longest=MAX_NAME)  # fmt: skip
-LEASE = Operation(
-    "env-lease", _lease, "Lease what a working tree needs, the same units again.", sent_by=ANYWHERE,
+TAKE = Operation(
+    "env-take", _take, "Take what a working tree needs, the same units again.", sent_by=ANYWHERE,
     fields=(
         Field("tree", "tree", "the working tree", required=True),
         NAME,
+        Field("machine", "channel", "the caller's machine", default=""),
         Field("unusable", "words", "ports that something on its machine listens on", default=()),
     ),
     errors=(Held, NotFound, Invalid), rank="worker", idempotent=True,
 )  # fmt: skip
 RELEASE = Operation(
-    "env-release", _release, "Give back what a working tree leases.", sent_by=ANYWHERE, fields=(NAME,),
+    "env-release", _release, "Give back what a working tree has.", sent_by=ANYWHERE, fields=(NAME,),
     rank="worker", idempotent=True, destructive=True,
 )  # fmt: skip
 LIST = Operation(
-    "env-list", _list, "What do the working trees lease?", sent_by=ANYWHERE, writes=False,
+    "env-list", _list, "What do the working trees have?", sent_by=ANYWHERE, writes=False,
     fields=(Field("name", "text", "only the tree with this name", default="", longest=MAX_NAME),),
 )  # fmt: skip
 
-INTERNAL = (LEASE, RELEASE, LIST)
+INTERNAL = (TAKE, RELEASE, LIST)
