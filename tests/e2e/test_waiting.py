@@ -1,6 +1,6 @@
 """A fleet of real clients that run one suite, with a pool of one unit: hooks wait, and no unit is given out twice.
 
-`DIBS_SUITE_S=110` lets them wait for nearly as long as a client lets a command run; CI plays a shorter wait.
+`E2E_SUITE_S=110` lets them wait for nearly as long as a client lets a command run; CI plays a shorter wait.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.clients
 
-SUITE_S = float(os.environ.get("DIBS_SUITE_S", "20"))  # of the suite that the others wait for
+SUITE_S = float(os.environ.get("E2E_SUITE_S", "20"))  # of the suite that the others wait for
 SHORT_S = 2
 LONG_S = 1_000  # of a suite that does not come to its end
 # Each run notes its begin and its end, with the process of its shell. Stopped (SIGTERM), it leaves nothing running.
