@@ -18,6 +18,7 @@ from benchmarks import (
     links,
     mcp,
     plot,
+    pools,
     redis,
     scale,
     served_hooks,
@@ -36,6 +37,7 @@ GROUPS = (
     "cold",
     "hooks",
     "claims",
+    "pools",
     "groups",
     "scale",
     "tasks",
@@ -106,6 +108,8 @@ def run(options: Options) -> Report:
             rows += served_hooks.measure(bench)
         if "claims" in options.groups:
             rows += claims.measure(bench, environment)
+        if "pools" in options.groups:
+            rows += pools.measure(bench)
         if "groups" in options.groups:
             rows += groups.measure(bench)
         if "scale" in options.groups:

@@ -8,6 +8,10 @@ CLAIMS = "tests/operations/claims/test_claims.py"
 CYCLES = "tests/operations/claims/test_cycles.py"
 IDLE = "tests/operations/claims/test_idle_holders.py"
 LISTINGS = "tests/operations/core/test_listings.py"
+POOLS = "tests/operations/claims/test_pools.py"
+POOL_CYCLES = "tests/operations/claims/test_pool_cycles.py"
+POOL_LIMITS = "tests/operations/claims/test_pool_limits.py"
+POOL_WAITING = "tests/operations/claims/test_pool_waiting.py"
 SPEECH = "tests/operations/agents/test_speech.py"
 TAKING = "tests/operations/tasks/test_task_taking.py"
 UPGRADES = "tests/operations/claims/test_upgrades.py"
@@ -15,6 +19,20 @@ WAITING = "tests/operations/claims/test_waiting.py"
 WIDE = "tests/operations/claims/test_wide_claims.py"
 
 ROWS = (
+    # units of pools
+    ("allocate", "drop call update", f"{POOL_WAITING}::test_a_large_request_is_not_starved_by_small_ones"),
+    ("_is_let_through", "never if pressed", f"{POOL_LIMITS}::test_a_pool_that_minds_the_pressure_gives_out_nothing_above_it"),
+    ("pay", "drop call put_bucket", f"{POOL_LIMITS}::test_a_claim_of_a_rate_takes_a_token_and_ends_at_once"),
+    ("has_enough", "never if BY_HAND", f"{POOLS}::test_each_command_of_an_agent_has_its_own_unit"),
+    ("endings._tell", "always if _has_free_units",
+     f"{POOLS}::test_a_refused_agent_with_an_interest_is_told_of_the_first_free_unit"),
+    ("pool_deadlocks.find", "never if served", f"{POOL_LIMITS}::test_a_cycle_through_one_of_two_holders_is_no_deadlock"),
+    ("_Graph._is_over", "never if _ends_by_itself",
+     f"{POOL_LIMITS}::test_a_place_of_a_command_keeps_no_unit_from_a_later_one"),
+    ("releases._held_by", "drop operand is_unit_of",
+     f"{POOLS}::test_release_of_a_pool_gives_back_all_units_of_the_caller"),
+    ("Pools.check", "never if agent", "tests/verify/test_verify_pools.py::test_a_unit_that_two_have_is_found_whatever_their_family"),
+    ("check_sizes", "never if len", "tests/verify/test_verify_pools.py::test_more_holders_than_units_are_found"),
     ("grants._refresh", "always if BY_HAND",
      "tests/operations/guards/test_changes.py::test_a_restore_leaves_the_reason_that_the_agent_gave"),
     ("_add_holder", "never if process_name",

@@ -374,7 +374,11 @@ class World:
         self.model.drop_agent(agent.name, family=False)
         for claim in answer["held"]:
             self.learn(agent, claim, agent)
-            agent.tokens += [(claim["token"], spelt(text)) for text in claim["resources"]]
+            agent.tokens += [(claim["token"], self.spelt(text)) for text in claim["resources"]]
+
+    def spelt(self, text: str) -> tuple[str, str]:
+        """The resource that a text in an answer stands for."""
+        return spelt(text)
 
     def new_process(self) -> list[Any]:
         """A live process with a pid never used before."""

@@ -197,6 +197,15 @@ def late_sweep(stage: Stage) -> None:
     stage.call(PERSON, "alerts ack", id=alerts[0]["id"], why="I know")
 
 
+def pools(stage: Stage) -> None:
+    """Units that are held, waited for, and wanted; a token of a rate that was taken."""
+    stage.claim("ann", "pool:build", client=10, reason="tests")
+    stage.claim("bob", "pool:build:1", client=11, ttl=HOUR)
+    stage.claim("bob", "pool:api", client=11)
+    stage.call("dan", "claim", resources=["pool:build"], units=2, client=13, wait=HOUR, wake="dan-2")
+    stage.refused("cid", "claim", resources=["pool:build"], client=12, interest=True)
+
+
 def waits(stage: Stage) -> None:
     """Agents that wait for a path, a name and a linked file, or left an interest in them: a wait lasts for seconds."""
     for wanted in ("src/a.py", "db:main", LINKED):

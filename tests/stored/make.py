@@ -44,11 +44,16 @@ keep = "7d"
 
 [log]
 keep = "30d"
+
+[pools]
+build = {{{{ size = 2 }}}}
+api = {{{{ rate = "1/h", burst = 2 }}}}
 """
 RULES = "# Rules\n\nRead before you write.\n"
 OLD: Acts = (acts.old_agents, acts.old_claims, acts_work.old_work, acts_guards.old_stores)
 LAST: Acts = (
     acts.waits,
+    acts.pools,
     acts_work.waits,
     acts_work.jobs,
     acts_guards.suspicion,

@@ -16,13 +16,14 @@ from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, NotF
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, records, resources
 from dibs.operations.claims.records import ranges_for
-from dibs.operations.core.call import FOLLOW_UPS, Continue, Undecided, Wait, check_text, related, within
+from dibs.operations.core.call import FOLLOW_UPS, Continue, Undecided, Wait, check_text, iso, related, within
 from dibs.operations.core.declare import ANYWHERE, WAITING, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_UNITS, MAX_WAIT_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypeVar
 
     from dibs.operations.claims.answers import BlockerView, ClaimAnswer
     from dibs.operations.claims.events import ClaimRenewed
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Json, Transaction
 
+    S = TypeVar("S", Claim, Waiter, Interest, Claim | Waiter)
+
 
 MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal; more are counted
 MAX_WAITERS_READ = 16  # a caller that can wait and meets this many waiters will wait: it reads no more
@@ -40,6 +43,7 @@ SWEEP_ONE_IN = 16  # one claim in 16 sweeps a few due records; the others save t
 MAX_DUE_SWEPT = 32  # by such a claim: two for each claim, as many as a claim adds
 LEADER_PREFIXES = ("deploy:", "role:")  # names of the claims for deploys and leaders
 MAX_HOLDERS_READ = 64  # a request with this many live holders in its way is refused in any case: it reads no more
+MAX_HOLDERS_CHECKED = 256  # of the units of a pool, the earliest deadline first: who is dead renews nothing
 MAX_ENDED = 100  # records that one transaction ends before it decides; with more, the next one continues
 MAX_ROUNDS = 8  # retries after a claim ended something in its way; each round ends all that it saw
 
@@ -208,7 +212,7 @@ def _blockers(overlaps: _Overlaps, terms: ClaimTerms) -> list[Claim | Waiter]:
     blockers: list[Claim | Waiter] = [*overlaps.holders]
     blockers += [waiter for waiter in earlier if endings.is_before(waiter, terms, missing)]
     if overlaps.pools is not None:
-        blockers += [record for record in overlaps.pools.blockers if record not in blockers]
+        blockers += _others(overlaps.pools.blockers, blockers)
     return blockers
 
 
@@ -330,9 +334,9 @@ def _overlaps_of(
         from dibs.operations.claims import pooled
 
         overlaps.pools = pooled.overlaps_of(tx, call, terms, figures or {})
-        overlaps.places += overlaps.pools.places
-        overlaps.interests += overlaps.pools.interests
-        overlaps.ended += overlaps.pools.ended[:MAX_ENDED]
+        overlaps.places += _others(overlaps.pools.places, overlaps.places)
+        overlaps.interests += _others(overlaps.pools.interests, overlaps.interests)
+        overlaps.ended += _others(overlaps.pools.ended, overlaps.ended)
     if overlaps.own_place is None:
         _find_own_place(tx, terms, overlaps, first=not waiter)
     suspects = (
@@ -340,7 +344,8 @@ def _overlaps_of(
     )  # the caller's own process is known to be alive, or must be checked
     in_the_way = overlaps.holders
     if overlaps.pools is not None:
-        in_the_way = in_the_way + overlaps.pools.decide(terms, overlaps.own_place)
+        of_units = overlaps.pools.decide(terms, overlaps.own_place)[:MAX_HOLDERS_CHECKED]
+        in_the_way = in_the_way + _others(of_units, [*in_the_way, *suspects])
     if not will_wait:
         suspects = suspects + in_the_way
     elif not _earlier_waiters(overlaps):
@@ -348,6 +353,12 @@ def _overlaps_of(
     if suspects:
         overlaps.dead = endings.gone(tx, call, suspects)
     return overlaps
+
+
+def _others(some: list[S], known: Sequence[Stored]) -> list[S]:
+    """Those that are not known already: a record on a file and a unit is met twice."""
+    identifiers = {records.id_of(record) for record in known}
+    return [record for record in some if records.id_of(record) not in identifiers]
 
 
 def _find_own_place(tx: Transaction, terms: ClaimTerms, overlaps: _Overlaps, *, first: bool) -> None:
@@ -405,7 +416,7 @@ def _earlier_waiters(overlaps: _Overlaps) -> list[Waiter]:
     """The earlier waiters: all of them for a new caller."""
     queue = overlaps.queue
     if overlaps.pools is not None:
-        queue = queue + [waiter for waiter in overlaps.pools.queue if waiter not in queue]
+        queue = queue + _others(overlaps.pools.queue, queue)
     return _before(queue, overlaps)
 
 
@@ -484,7 +495,8 @@ def _grant(tx: Transaction, call: Call, terms: ClaimTerms, overlaps: _Overlaps) 
     used_up = overlaps.pools.pay(tx, asked) if overlaps.pools is not None else []
     if used_up:
         answer["used_up"] = resources.shown(used_up)
-        endings.give_back(tx, claim, used_up, "released")
+        if not endings.give_back(tx, claim, used_up, "released"):
+            answer["expires_at"] = iso(tx, tx.now)
     if call.shell_owner and terms["by"] == endings.BY_HAND:
         from dibs.operations.agents import speech
 

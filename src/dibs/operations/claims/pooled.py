@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     T = TypeVar("T", ClaimTerms, Waiter)
 
 MAX_POOLS_NAMED = 8  # in an error
+MAX_ENDED = 100  # records that are over: more than these count as if they were not, until those have ended
 PRESSURE_POLL_MS = 2_000  # the figure is the average of 10 seconds
 
 
@@ -119,7 +120,8 @@ def configured(call: Call, name: str) -> Pool:
 
 def named(among: Iterable[Resource], pool: str) -> list[str]:
     """The own names of the units of a pool that a request names, or a claim has."""
-    return [resources.unit_of(one) for one in among if one[1] != pool and resources.pool_of(one) == pool]
+    begin = f"{pool}:"
+    return [one[1][len(begin) :] for one in among if one[1].startswith(begin) and one[0] == "name"]
 
 
 def count_of(request: Want, pool: str) -> int:
@@ -167,8 +169,8 @@ class UnitOverlaps:
 
     def _decide_one(self, request: Want, name: str, earlier: list[Waiter]) -> None:
         """The same for one pool."""
-        holders = [claim for claim in self.claims if _has_unit(claim, name)]
-        held = {unit for claim in holders for unit in named(claim["resources"], name)}
+        has = [(claim, units) for claim in self.claims if (units := named(claim["resources"], name))]
+        held = {unit for _, units in has for unit in units}
         own = {unit for claim in self.own_claims for unit in named(claim["resources"], name)}
         asked = wanted(request, name)
         asked["named"] = [unit for unit in asked["named"] if unit not in own]
@@ -185,8 +187,8 @@ class UnitOverlaps:
         unusable = [unit for unit in asked["unusable"] if unit not in held]
         if unusable:
             self.reasons.append(f"{len(unusable)} of {name} are in use on this machine, by no agent")
-        of_these = [claim for claim in holders if set(asked["named"]).intersection(named(claim["resources"], name))]
-        in_the_way = of_these if of_these and not asked["count"] else holders
+        of_these = [claim for claim, units in has if set(asked["named"]).intersection(units)]
+        in_the_way = of_these if of_these and not asked["count"] else [claim for claim, _ in has]
         in_the_way.sort(key=lambda claim: (claim["agent"] == request["agent"], claim["until"]))
         self.blockers += [record for record in [*in_the_way, *earlier] if record not in self.blockers]
 
@@ -281,10 +283,6 @@ def wanted(request: Want, name: str) -> Request:
     }  # fmt: skip
 
 
-def _has_unit(claim: Claim, pool: str) -> bool:
-    return any(resources.pool_of(resource) == pool for resource in claim["resources"])
-
-
 def said(rate: Rate) -> str:
     """A rate in words: "30 in 60 s"."""
     return f"{rate['count']} in {rate['per'] // 1000} s"
@@ -299,7 +297,7 @@ def overlaps_of(tx: Transaction, call: Call, terms: ClaimTerms, figures: Mapping
         if records.is_interest(record):
             if own:
                 found.interests.append(record)
-        elif record["until"] <= tx.now:
+        elif record["until"] <= tx.now and len(found.ended) < MAX_ENDED:
             found.ended.append(record)
         elif records.is_waiter(record):
             found.queue.append(record)

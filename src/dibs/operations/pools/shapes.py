@@ -54,6 +54,10 @@ if TYPE_CHECKING:
         use: list[Use]
 
 
+MAX_CACHED = 64  # pools whose names are kept; a config has fewer
+_numbered: dict[tuple[str, int, int, str], list[str]] = {}
+
+
 def size_of(shape: Shape) -> int:
     """How many units it has."""
     if "range" in shape:
@@ -63,14 +67,19 @@ def size_of(shape: Shape) -> int:
 
 
 def units_of(shape: Shape) -> list[str]:
-    """The names of its units, in the order in which they are given out."""
-    if "range" in shape:
-        first, last = shape["range"]
-        return [str(port) for port in range(first, last + 1)]
+    """The names of its units, in the order in which they are given out. Do not change the list."""
     if "units" in shape:
-        return list(shape["units"])
+        return shape["units"]
+    first, last = shape.get("range", (0, shape.get("size", 0) - 1))
     before, after = shape.get("names", ("", ""))
-    return [f"{before}{number}{after}" for number in range(shape.get("size", 0))]
+    known = _numbered.get((before, first, last, after))
+    if known is None:
+        if len(_numbered) >= MAX_CACHED:
+            _numbered.clear()
+        known = _numbered[before, first, last, after] = [
+            f"{before}{number}{after}" for number in range(first, last + 1)
+        ]
+    return known
 
 
 def shape_of(pool: Pool) -> Shape:

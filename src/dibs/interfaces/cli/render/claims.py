@@ -41,6 +41,8 @@ MAX_ROWS = 50  # of what is held; `--all` shows the rest
 def _claim(result: ClaimAnswer) -> Items:
     word = "renewed" if result.get("renewed") else "claimed"
     names = ", ".join(result["resources"])
+    if result.get("used_up") == result["resources"]:
+        return [f"your turn at {names}: there is nothing to release"]
     lines = [f"{word} {names} ({result['mode']}), token {result['token']}, for {times.left(result['expires_at'])}"]
     if result.get("ends") == "commit":
         lines[0] += "; your commit of the file releases it (--keep keeps it)"
