@@ -85,11 +85,13 @@ def _units(tx: Transaction, call: Call, request: UnitsRequest) -> UnitsAnswer | 
 def _claim(
     tx: Transaction, call: Call, request: UnitsRequest, pools: Sequence[Resource], count: int, waiter: str
 ) -> ClaimAnswer | Undecided | DibsError:
-    """As many units of each of these pools, in one claim. It lasts as long as a claim may: no suite renews it."""
+    """As many units of each of these pools, in one claim.
+
+    It lasts as long as a claim may, because no suite renews it; an ordinary time where nobody would see its holder die.
+    """
     policy = call.policy
-    lasts = (
-        None if policy.patterns or any("ttl" in pooled.configured(call, one[1]) for one in pools) else policy.max_ttl
-    )
+    told = policy.patterns or any("ttl" in pooled.configured(call, one[1]) for one in pools)
+    lasts = policy.max_ttl if call.from_current_process and not told else None
     asked = grants.CLAIM.request(
         resources=pools, units=count, by=SHELL, reason=request["words"], ttl=lasts, interest=True,
         wait=request["wait"], waiter=waiter, wake=request["wake"], unusable=request["unusable"],
