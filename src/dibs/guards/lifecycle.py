@@ -120,7 +120,9 @@ def note(event: Event, place: Place) -> str:
     if caller.environ().get(ATTENDED) == "0":
         return ""  # nobody is there: the client answers itself
     if event.name == INTERRUPT:
-        _settle(event, place, _step(event, place), over=True)
+        from dibs.ledger import working_tree
+
+        _settle(event, place, working_tree.of(place), over=True)
     if event.source in RESTING or event.name == INTERRUPT:
         _tell_turn(event, place, OVER, "")
     elif event.source in ASKING or not event.source:
