@@ -1,6 +1,6 @@
 """A fleet of real clients that run one suite, with a pool of one unit: hooks wait, and no unit is given out twice.
 
-`DIBS_SUITE_S=110` lets them wait for nearly as long as a client lets a command run; CI plays a shorter wait.
+`E2E_SUITE_S=110` lets them wait for nearly as long as a client lets a command run; CI plays a shorter wait.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.clients
 
-SUITE_S = float(os.environ.get("DIBS_SUITE_S", "20"))  # of the suite that the others wait for
+SUITE_S = float(os.environ.get("E2E_SUITE_S", "20"))  # of the suite that the others wait for
 SHORT_S = 2
+TWICE_S = 12  # longer than a unit is kept for a command that has not begun
 LONG_S = 1_000  # of a suite that does not come to its end
 # Each run notes its begin and its end, with the process of its shell. Stopped (SIGTERM), it leaves nothing running.
 SUITE = """#!/bin/sh
@@ -105,6 +106,16 @@ def test_claude_code_and_codex_run_one_suite_after_the_other(fleet: Fleet) -> No
     assert sorted(order[1:]) == sorted(names)
     for agent in [ada, *agents]:
         assert "dibs" not in "".join(agent.results()), "the model need not know"
+    nothing_is_left(fleet)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("client", [CLAUDE, CODEX], ids=["claude", "codex"])
+def test_two_calls_of_one_turn_run_one_after_the_other(fleet: Fleet, client: Client) -> None:
+    set_up(fleet, CLAUDE, CODEX)
+    both = (client.shell(f"./suite.sh first {TWICE_S}"), client.shell(f"./suite.sh second {TWICE_S}"))
+    fleet.wait(fleet.start(client, fleet.script("ada").turn(*both)))
+    assert sorted(one_after_the_other(fleet)) == ["first", "second"]
     nothing_is_left(fleet)
 
 

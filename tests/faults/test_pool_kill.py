@@ -60,7 +60,9 @@ def test_kill_9_of_hooks_and_clients_loses_no_unit(repo: Repository) -> None:
                 wait([answer], PATIENCE)
                 agents[place] = born(repo, f"a{AGENTS + number}")
                 continue
-            strike(agent, signal.SIGTERM if act == "term" else signal.SIGKILL)
+            while not answer.done():  # on a busy machine, it may not even have begun
+                strike(agent, signal.SIGTERM if act == "term" else signal.SIGKILL)
+                wait([answer], 0.05)
             if answer.result(PATIENCE).silent and dice.random() < 0.5:
                 done(agent, "suite", f"call-{number}")
             if number % 5 == 0:

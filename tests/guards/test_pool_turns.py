@@ -280,6 +280,25 @@ def test_a_refused_command_gives_its_unit_back(pools: Repository) -> None:
     assert units(pools) == {}
 
 
+def test_a_command_that_is_refused_after_its_wait_gives_its_unit_back(
+    pools: Repository, beside: ThreadPoolExecutor
+) -> None:
+    ada = begun(pools, "ada")
+    bob, eve = born(pools, "bob"), born(pools, "eve")
+    answer = beside.submit(bob.may_run, "suite && git stash")
+    in_line(pools, "bob")
+    eve.edit("a.py", "eve's\n")  # by now the command would take that away
+    done(ada)
+    assert "a.py" in answer.result(PATIENCE).refusal
+    assert units(pools) == {}
+
+
+def test_a_git_command_leaves_the_unit_of_another_command(pools: Repository) -> None:
+    ada = begun(pools, "ada")
+    ada.bash("git commit -q -m x --allow-empty")
+    assert units(pools) == {"ada": ["pool:build:0"]}
+
+
 # --- ends that no client tells of
 
 

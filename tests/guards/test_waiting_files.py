@@ -212,3 +212,24 @@ def test_a_command_that_writes_the_file_waits_and_holds_nothing_meanwhile(
     ada.dibs("release", "a.py")
     assert answer.result(PATIENCE).allowed
     assert waiting.claims()["bob"] == ["a.py", "git:index"]
+
+
+def test_a_patch_over_two_working_trees_holds_nothing_while_it_waits(
+    waiting: Repository, beside: ThreadPoolExecutor
+) -> None:
+    other = waiting.worktree("other")
+    ada = waiting.agent("ada", cwd=other)
+    ada.boot()
+    ada.edit("a.py", "ada's\n")
+    bob = waiting.agent("bob")
+    bob.boot()
+    patch = "\n".join(
+        f"*** Update File: {tree}/{name}\n@@\n-{name} at first\n+x"
+        for tree, name in ((bob.cwd, "b.py"), (other, "a.py"))
+    )
+    answer = beside.submit(bob.patch, f"*** Begin Patch\n{patch}\n*** End Patch\n")
+    in_line(waiting, "bob")
+    assert waiting.claims() == {"ada": ["a.py"]}
+    ada.dibs("release", "a.py")
+    answer.result(PATIENCE)
+    assert "bob" in waiting.claims()

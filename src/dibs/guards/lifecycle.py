@@ -150,7 +150,9 @@ def note(event: Event, place: Place) -> str:
             _be_due(place.local, event.agent)
         return ""
     if event.name == INTERRUPT:
-        _settle(event, place, _step(event, place), over=True)
+        from dibs.ledger import working_tree
+
+        _settle(event, place, working_tree.of(place), over=True)
     if event.source in RESTING or event.name == INTERRUPT:
         _tell_turn(event, place, OVER, "")
     elif event.source in ASKING or not event.source:

@@ -11,12 +11,15 @@ from __future__ import annotations
 from dibs.errors import DibsError
 from dibs.guards.caller import allowed, identify, open_session
 from dibs.machine import processes
+from dibs.operations.claims.resources import POOL
 from dibs.workspace.known_clients import SESSION_VARIABLES
+from dibs.workspace.paths import of_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dibs.canonical import Canonical
     from dibs.client.session import Session
     from dibs.guards.payload import Event
     from dibs.ledger.state import ToolCall
@@ -40,15 +43,16 @@ def take(session: Session, event: Event, commands: Sequence[Simple], tree: Tree)
     if not found:
         event.units = []
         return
-    pools: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for use in uses:
         if not found.keys().isdisjoint(use["match"]):
-            pools[use["pool"]] = max(pools.get(use["pool"], 0), use["units"])
+            counts[use["pool"]] = max(counts.get(use["pool"], 0), use["units"])
+    pools = [of_parts("name", f"{POOL}{pool}") for pool in counts]
     from dibs.guards.caller import Queued, run_or_queue
     from dibs.operations.guards.pool_guard import UNITS
 
     call = identify(session, event)
-    wait = min([session.config.policy.pools["named"][pool]["wait"] for pool in pools])
+    wait = min([session.config.policy.pools["named"][pool]["wait"] for pool in counts])
     busy = [
         claim
         for one in tree.state.calls.values()
@@ -57,11 +61,12 @@ def take(session: Session, event: Event, commands: Sequence[Simple], tree: Tree)
     ]
     typed = next(iter(found.values()))
     words = typed if len(typed) <= MAX_WORDS_CHARS else f"{typed[: MAX_WORDS_CHARS - 1]}…"
-    fields = {"pools": list(pools.items()), "words": words, "busy": busy, "wait": allowed(event, wait)}
+    wanted = [pool for pool in pools for _ in range(counts[pool[1].removeprefix(POOL)])]
+    fields = {"resources": wanted, "words": words, "busy": busy, "wait": allowed(event, wait)}
     try:
         granted = run_or_queue(session, UNITS, call, fields)
     except Queued as queued:
-        queued.look = lambda said: _look(session, call, list(pools), said)
+        queued.look = lambda said: _look(session, call, pools, said)
         queued.granted = lambda said: _note(event, said)
         raise
     _note(event, granted)
@@ -72,7 +77,7 @@ def _note(event: Event, granted: Answer) -> None:
     event.units = [*[one["claim"] for one in granted["claims"]], *granted["under"]]
 
 
-def _look(session: Session, call: Call, pools: list[str], said: Answer) -> None:
+def _look(session: Session, call: Call, pools: Sequence[Canonical], said: Answer) -> None:
     """Who is first in line sees whether the commands run that have the units."""
     if said.get("place", 1) == 1:
         try:
@@ -81,10 +86,11 @@ def _look(session: Session, call: Call, pools: list[str], said: Answer) -> None:
             pass
 
 
-def _end_idle(session: Session, call: Call, pools: Sequence[str], *, over: bool = False) -> None:
+def _end_idle(session: Session, call: Call, pools: Sequence[Canonical], *, over: bool = False) -> None:
     from dibs.operations.guards.pool_guard import END_IDLE, IN_USE
 
-    held: list[UnitInUse] = session.run(IN_USE, call, {"pools": list(pools)})["claims"]
+    asked = {"resources": list(pools), "machine": processes.host()}
+    held: list[UnitInUse] = session.run(IN_USE, call, asked)["claims"]
     idle = [[one["agent"], one["claim"]] for one in held if not _runs(one)]
     if idle:
         session.run(END_IDLE, call, {"idle": idle, "over": over})

@@ -124,6 +124,11 @@ def next_steps(chosen: list[str], known: tuple[str, ...], *, local: bool) -> lis
     elif orders:
         steps.append(f"start {', '.join(orders)} here and let each trust the folder and its hooks (in Codex: /hooks)")
     steps.append("run `dibs doctor`: it tries a forbidden write with each client's own hook")
+    if any(agents.of(name).hook.HOLDS for name in chosen):
+        steps.append(
+            "tests that slow each other down take turns with [pools] and [[pools.use]] in .dibs/config.toml; then "
+            "`dibs init` again, for hooks that wait"
+        )
     steps.append(
         "end the trial with `dibs init --uninstall`, or `dibs init` for the whole team" if local
         else "start a second agent; `dibs top` or `dibs status` shows who has what"

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Held
 from dibs.operations.agents.records import get_agent
-from dibs.operations.claims import endings, grants, records, resources
+from dibs.operations.claims import endings, grants, pooled, records, resources
 from dibs.operations.core.call import Undecided
 from dibs.operations.core.declare import ANYWHERE, NEAR, WAITING, Field, Operation
-from dibs.operations.core.policy import MAX_HOOK_WAIT_MS, MAX_UNITS
+from dibs.operations.core.policy import MAX_HOOK_WAIT_MS
 from dibs.operations.guards.edit_guard import SHELL
 
 TYPE_CHECKING = False
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.answers import ClaimAnswer
     from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.answers import NoAnswer
     from dibs.operations.core.call import Call, Process
     from dibs.operations.guards.requests import EndIdleRequest, UnitsInUseRequest, UnitsRequest
@@ -60,49 +61,58 @@ ASKS_MS = 120_000
 
 
 def _units(tx: Transaction, call: Call, request: UnitsRequest) -> UnitsAnswer | Undecided | DibsError:
-    """The units that a command needs: all of them or none. `pools`: of each, how many."""
+    """The units that a command needs: all of them or none. A pool is named once for each unit of it."""
     under: list[str] = []
-    wanted: dict[int, list[str]] = {}
-    for pool, count in request["pools"]:
-        own = _by_hand(tx, call, pool, count, [*request["busy"], *under])
+    wanted: dict[int, list[Resource]] = {}
+    for name in dict.fromkeys(resource[1] for resource in request["resources"]):
+        pool, count = ("name", name, ""), sum(resource[1] == name for resource in request["resources"])
+        own = _by_hand(tx, call, _here(call, [pool], request["machine"])[0], count, [*request["busy"], *under])
         under += own
         if not own:
             wanted.setdefault(count, []).append(pool)
     taken: list[ClaimAnswer] = []
-    placed = {count: _is_place(tx, call, request["waiter"], pools) for count, pools in wanted.items()}
+    placed = {count: _is_place(tx, call, request, pools) for count, pools in wanted.items()}
     for count, pools in sorted(wanted.items(), key=lambda one: not placed[one[0]]):  # first what it waits for
         answer = _claim(tx, call, request, pools, count, request["waiter"] if placed[count] else "")
         if isinstance(answer, (DibsError, Undecided)):
             _give_back(tx, call, [one["claim"] for one in taken])
-            passes = all(call.policy.pools["named"][pool]["on_timeout"] == "pass" for pool in pools)
+            passes = all(pooled.configured(call, pool[1])["on_timeout"] == "pass" for pool in pools)
             return {"claims": [], "under": []} if isinstance(answer, Held) and passes else answer
         taken.append(answer)
     return {"claims": taken, "under": under}
 
 
 def _claim(
-    tx: Transaction, call: Call, request: UnitsRequest, pools: Sequence[str], count: int, waiter: str
+    tx: Transaction, call: Call, request: UnitsRequest, pools: Sequence[Resource], count: int, waiter: str
 ) -> ClaimAnswer | Undecided | DibsError:
-    """As many units of each of these pools, in one claim. It lasts as long as a claim may: no suite renews it."""
+    """As many units of each of these pools, in one claim.
+
+    It lasts as long as a claim may, because no suite renews it; an ordinary time where nobody would see its holder die.
+    """
     policy = call.policy
-    names = [["name", f"{resources.POOL}{pool}", ""] for pool in pools]
-    lasts = None if policy.patterns or any("ttl" in policy.pools["named"][one] for one in pools) else policy.max_ttl
-    turn = {"wait": request["wait"], "waiter": waiter, "wake": request["wake"]}
-    return grants.claim(
-        tx, call,
-        grants.CLAIM.request(
-            resources=names, units=count, by=SHELL, reason=request["words"], ttl=lasts, interest=True, **turn
-        ),
+    told = policy.patterns or any("ttl" in pooled.configured(call, one[1]) for one in pools)
+    lasts = policy.max_ttl if call.from_current_process and not told else None
+    asked = grants.CLAIM.request(
+        resources=pools, units=count, by=SHELL, reason=request["words"], ttl=lasts, interest=True,
+        wait=request["wait"], waiter=waiter, wake=request["wake"], unusable=request["unusable"],
+        pressure=request["pressure"], machine=request["machine"],
     )  # fmt: skip
+    return grants.claim(tx, call, asked)
 
 
-def _is_place(tx: Transaction, call: Call, waiter: str, pools: Sequence[str]) -> bool:
+def _here(call: Call, pools: Sequence[Resource], machine: str) -> list[str]:
+    """The names of pools, with the caller's machine where each has its own units."""
+    return [resource[1] for resource in pooled.on_machine(call, pools, call.here or machine)]
+
+
+def _is_place(tx: Transaction, call: Call, request: UnitsRequest, pools: Sequence[Resource]) -> bool:
     """Is the caller's place in the queue of these pools, or was it?"""
+    names, waiter = _here(call, pools, request["machine"]), request["waiter"]
     place = records.get_waiter(tx, call.agent, waiter) if waiter else None
     if place is not None:
-        return set(place.get("pools", ())) == {f"{resources.POOL}{pool}" for pool in pools}
+        return set(place.get("pools", ())) == set(names)
     handed = [one for one in records.claims_of(tx, call.agent) if one["pending"] and one.get("place") == waiter]
-    return any(resources.pool_of(one) == f"{resources.POOL}{pools[0]}" for held in handed for one in held["resources"])
+    return any(resources.pool_of(one) == names[0] for held in handed for one in held["resources"])
 
 
 def _by_hand(tx: Transaction, call: Call, pool: str, count: int, busy: Collection[str]) -> list[str]:
@@ -111,7 +121,7 @@ def _by_hand(tx: Transaction, call: Call, pool: str, count: int, busy: Collectio
     for claim in records.claims_of(tx, call.agent):
         if claim["by"] == SHELL or claim["pending"] or claim["until"] <= tx.now or claim["claim"] in busy:
             continue
-        here = [one for one in claim["resources"] if resources.pool_of(one) == f"{resources.POOL}{pool}"]
+        here = [one for one in claim["resources"] if resources.pool_of(one) == pool]
         if here and count > 0:
             found.append(claim["claim"])
             count -= len(here)
@@ -130,8 +140,8 @@ def _give_back(tx: Transaction, call: Call, claims: Sequence[str]) -> None:
 
 def _in_use(tx: Transaction, call: Call, request: UnitsInUseRequest) -> UnitsInUseAnswer:
     """The units that commands have: in these pools, or the caller's own."""
-    if request["pools"]:
-        names = [["name", f"{resources.POOL}{pool}"] for pool in request["pools"]]
+    if request["resources"]:
+        names = [["name", pool] for pool in _here(call, request["resources"], request["machine"])]
         held = [one for one in records.within_ranges(tx, records.ranges_of(names)) if records.is_claim(one)]
     else:
         held = records.claims_of(tx, call.agent)
@@ -186,23 +196,20 @@ def _may_begin(tx: Transaction, claim: Claim) -> bool:
 UNITS = Operation(
     "units", _units, "May this command have its units of pools now?", sent_by=ANYWHERE,
     fields=(
-        Field(
-            "pools", "rows", "of which pools, and how many of each", required=True,
-            items=(
-                Field("pool", "text", "the pool", required=True),
-                Field("units", "integer", "how many", required=True, least=1, most=MAX_UNITS),
-            ),
-        ),
+        Field("resources", "resources", "the pools, each as often as it takes units", required=True),
         Field("words", "text", "the first words of the command", default=""),
         Field("busy", "words", "claims that other commands of the caller run under", default=()),
         Field("wait", "duration", "how long it waits in line", default=0, most=MAX_HOOK_WAIT_MS),
+        *[grants.CLAIM.by_name[name] for name in ("unusable", "pressure", "machine")],
         *WAITING,
     ),
-    errors=(Held,), takes=True, withdraws=True,
+    errors=(Held,), takes=True, withdraws=True, wants=("units",),
 )  # fmt: skip
 IN_USE = Operation(
     "units-in-use", _in_use, "Which units do commands have?", sent_by=NEAR,
-    fields=(Field("pools", "words", "of these pools; else my own", default=()),), writes=False,
+    fields=(
+        Field("resources", "resources", "of these pools; else my own", default=()), grants.CLAIM.by_name["machine"],
+    ), writes=False,
 )  # fmt: skip
 END_IDLE = Operation(
     "end-idle", _end_idle, "Nothing runs of the commands that have these units.", sent_by=NEAR,

@@ -251,14 +251,18 @@ class UndoRequest(TypedDict):
 class UnitsInUseRequest(TypedDict):
     """The request of `units-in-use`."""
 
-    pools: Sequence[str]
+    resources: Sequence[Sequence[str]]
+    machine: str
 
 class UnitsRequest(TypedDict):
     """The request of `units`."""
 
-    pools: Sequence[tuple[str, int]]
+    resources: Sequence[Sequence[str]]
     words: str
     busy: Sequence[str]
     wait: int
+    unusable: Sequence[str]
+    pressure: Any
+    machine: str
     waiter: str
     wake: str
