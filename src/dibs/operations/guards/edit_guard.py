@@ -110,22 +110,13 @@ def target(
     return {**path, "claimed": claimed} if claimed else path
 
 
-class _Caller:
-    """The agent that wants to write, its client and its tool."""
-
-    __slots__ = ("agent", "client", "tool")
-
-    def __init__(self, agent: Agent, client: str, tool: str) -> None:
-        self.agent, self.client, self.tool = agent, client, tool
-
-
 def _edit(tx: Transaction, call: Call, request: EditRequest) -> EditAnswer | DibsError:
     """All targets or none. `more` has the files in further working trees."""
     taken: list[ClaimAnswer] = []
-    caller = _Caller(registered_agent(tx, call.agent), request["client"], request["tool"])
+    agent = registered_agent(tx, call.agent)
     first: TreeTargets = {"targets": request["targets"], "tree": request["tree"], "local": request["local"]}
     for part in (first, *request["more"]):
-        answer = _in_tree(tx, call, caller, part["targets"], part["tree"], local=part["local"])
+        answer = _in_tree(tx, call, agent, request, part)
         if isinstance(answer, DibsError):
             _give_back(tx, call, taken)
             return answer
@@ -143,15 +134,21 @@ def _give_back(tx: Transaction, call: Call, taken: list[ClaimAnswer]) -> None:
 
 
 def _in_tree(
-    tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Target], tree: str, *, local: bool
+    tx: Transaction, call: Call, agent: Agent, request: EditRequest, part: TreeTargets
 ) -> list[ClaimAnswer] | DibsError:
     """The claims on the files of one working tree, or the refusal."""
+    tree = part["tree"]
     wanted: list[Target] = []
     strict: list[Target] = []
     claimed: list[Target] = []
-    for target in targets:
+    for target in part["targets"]:
         refusal: DibsError | None = roles.refusal_of_write(
-            call, caller.agent, target["resource"], local=local, client=caller.client, tool=caller.tool
+            call,
+            agent,
+            target["resource"],
+            local=part["local"],
+            client=request["client"],
+            tool=request["tool"],
         )
         if refusal is not None:
             return _refuse(tx, call, target, tree, _held_within(tx, call, target, tree, refusal))
