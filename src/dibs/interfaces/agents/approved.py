@@ -9,12 +9,13 @@ from __future__ import annotations
 
 APPROVED = frozenset((
     "ack", "agents", "alerts", "alerts ack", "ask", "boot", "brief", "claim", "confirm", "diff", "emit", "explain",
-    "help", "inbox", "land --cancel", "land --status", "leave", "log", "radar", "release", "renew", "restore", "rules",
-    "run error", "run handled", "run join", "run list", "run phase", "run progress", "run show", "run warn", "scratch",
-    "send", "state delete", "state get", "state list", "state set", "stats", "status", "subscribe", "subscriptions",
-    "sync-check", "task add", "task assign", "task bid", "task cancel", "task claim", "task edit", "task fail",
-    "task inputs", "task list", "task move", "task next", "task note", "task progress", "task release", "task show",
-    "task split", "task turn", "timeline", "verify", "version", "vote cast", "vote list", "vote open", "vote show", "whoami",
+    "help", "inbox", "land --cancel", "land --status", "leave", "log", "radar", "release", "renew", "restore",
+    "rules", "run error", "run handled", "run join", "run list", "run phase", "run progress", "run show", "run warn",
+    "scratch", "send", "state delete", "state get", "state list", "state set", "stats", "status", "subscribe",
+    "subscriptions", "sync-check", "task add", "task assign", "task bid", "task cancel", "task claim", "task edit",
+    "task fail", "task inputs", "task list", "task move", "task next", "task note", "task progress", "task release",
+    "task show", "task split", "task turn", "timeline", "verify", "version", "vote cast", "vote list", "vote open",
+    "vote show", "whoami",
 ))  # fmt: skip
 
 RUNS, WRITES, RIGHTS, ALL, PERSON = (

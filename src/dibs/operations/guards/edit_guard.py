@@ -75,13 +75,6 @@ if TYPE_CHECKING:
         tree: str
         local: bool
 
-    class Turn(TypedDict):
-        """How long it may wait, its place in line, and the name under which it is woken."""
-
-        wait: int
-        waiter: str
-        wake: str
-
     class EditAnswer(TypedDict):
         """Of `edit`."""
 
@@ -118,23 +111,13 @@ def target(
     return {**path, "claimed": claimed} if claimed else path
 
 
-class _Caller:
-    """The agent that wants to write, its client and its tool."""
-
-    __slots__ = ("agent", "client", "tool")
-
-    def __init__(self, agent: Agent, client: str, tool: str) -> None:
-        self.agent, self.client, self.tool = agent, client, tool
-
-
 def _edit(tx: Transaction, call: Call, request: EditRequest) -> EditAnswer | Undecided | DibsError:
     """All targets or none. `more` has the files in further working trees. Nothing is held while it waits."""
     taken: list[ClaimAnswer] = []
-    caller = _Caller(registered_agent(tx, call.agent), request["client"], request["tool"])
-    turn: Turn = {"wait": request["wait"], "waiter": request["waiter"], "wake": request["wake"]}
+    agent = registered_agent(tx, call.agent)
     first: TreeTargets = {"targets": request["targets"], "tree": request["tree"], "local": request["local"]}
     for part in (first, *request["more"]):
-        answer = _in_tree(tx, call, caller, part, turn)
+        answer = _in_tree(tx, call, agent, request, part)
         if isinstance(answer, (DibsError, Undecided)):
             _give_back(tx, call, taken)
             return answer
@@ -152,16 +135,21 @@ def _give_back(tx: Transaction, call: Call, taken: list[ClaimAnswer]) -> None:
 
 
 def _in_tree(
-    tx: Transaction, call: Call, caller: _Caller, part: TreeTargets, turn: Turn
+    tx: Transaction, call: Call, agent: Agent, request: EditRequest, part: TreeTargets
 ) -> list[ClaimAnswer] | Undecided | DibsError:
     """The claims on the files of one working tree, or the refusal, or the place in line."""
-    targets, tree, local = part["targets"], part["tree"], part["local"]
+    tree = part["tree"]
     wanted: list[Target] = []
     strict: list[Target] = []
     claimed: list[Target] = []
-    for target in targets:
+    for target in part["targets"]:
         refusal: DibsError | None = roles.refusal_of_write(
-            call, caller.agent, target["resource"], local=local, client=caller.client, tool=caller.tool
+            call,
+            agent,
+            target["resource"],
+            local=part["local"],
+            client=request["client"],
+            tool=request["tool"],
         )
         if refusal is not None:
             return _refuse(tx, call, target, tree, _held_within(tx, call, target, tree, refusal))
@@ -185,7 +173,7 @@ def _in_tree(
         if refusal is not None:
             return _refuse(tx, call, target, tree, refusal)
     covered = _numbered_twin(tx, call, wanted, tree) or _covering_claims(tx, call, normal, tree, overlapping)
-    held = covered or _take(tx, call, wanted, normal, tree, turn)
+    held = covered or _take(tx, call, request, wanted, normal, tree)
     if isinstance(held, (DibsError, Undecided)):
         return held
     dropped: list[str] = []
@@ -230,7 +218,7 @@ def _numbered_twin(tx: Transaction, call: Call, wanted: list[Target], tree: str)
 
 
 def _take(
-    tx: Transaction, call: Call, wanted: list[Target], normal: list[list[str]], tree: str, turn: Turn
+    tx: Transaction, call: Call, asked: EditRequest, wanted: list[Target], normal: list[list[str]], tree: str
 ) -> ClaimAnswer | Undecided | DibsError:
     """Claim it, or wait, or refuse with its holder; here, or in another working tree if the config says so."""
     across = _elsewhere(tx, call, normal, tree)
@@ -239,8 +227,9 @@ def _take(
         if held_there is not None:
             return _refuse(tx, call, wanted[0], tree, held_there)
     request = grants.CLAIM.request(
-        resources=[target["resource"] for target in wanted], tree=tree, by=BY, interest=True, **turn
-    )
+        resources=[target["resource"] for target in wanted], tree=tree, by=BY, interest=True, wait=asked["wait"],
+        waiter=asked["waiter"], wake=asked["wake"],
+    )  # fmt: skip
     base = {target["resource"][1]: target["content"] for target in wanted}
     held = grants.claim(tx, call, request, base)
     if across and not isinstance(held, (DibsError, Undecided)) and not held.get("renewed"):
