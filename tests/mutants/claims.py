@@ -59,7 +59,7 @@ ROWS = (
     ("lapses.kept", "drop operand alive", f"{IDLE}::test_claims_of_a_dead_process_end"),
     ("lapses.kept", "replace operand alive -> $0 is not False",
      f"{IDLE}::test_what_cannot_be_seen_from_here_is_kept_by_nobody"),
-    ("lapses.lapse", "never if", f"{IDLE}::test_a_lunch_break_leaves_the_claims_and_needs_nobody"),
+    ("lapses.lapse", "never if containing constant claim", f"{IDLE}::test_a_lunch_break_leaves_the_claims_and_needs_nobody"),
     ("endings._hand_over", "drop operand keepable",
      f"{IDLE}::test_a_resource_that_becomes_free_is_not_handed_over_past_a_claim_that_a_process_may_keep"),
     ("presence._live", "never if containing expr expire",

@@ -75,7 +75,7 @@ def _turn(tx: Transaction, call: Call, request: TurnRequest) -> NoAnswer:
         agent["waits"] = {"since": tx.now, "what": words_of(request["text"], MAX_QUESTION_CHARS)}
     elif request["what"] == DENIED:
         agent["asked"] = True
-    elif "busy" not in agent and "limited" not in agent:
+    elif "busy" not in agent:
         rest(tx, agent)
     put_agent(tx, agent)
     return {}
