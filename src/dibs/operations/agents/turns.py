@@ -153,7 +153,7 @@ TURN = Operation(
     fields=(
         Field("what", "choice", "what became of it", choices=(PROMPTED, ASKS, OVER, DENIED), required=True),
         Field("text", "raw", "the prompt, or what is asked", default="", longest=MAX_SENT_CHARS),
-        Field("continues", "flag", "no person typed the prompt: the turn goes on", default=False),
+        Field("continues", "flag", "no person typed the prompt: the turn continues", default=False),
         Field("open_end", "flag", "it asks to stop early, or not to commit", default=False),
     ),
 )  # fmt: skip

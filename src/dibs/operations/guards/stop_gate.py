@@ -73,7 +73,7 @@ _OPEN_ENDED = (
     "before commit", "i'll commit", "i will commit", "i commit", "let me commit", "commit it myself",
     "not yet commit", "don't land", "do not land", "not land", "then stop", "and stop", "stop after", "stop there",
     "stop here", "stop before", "stop once", "stop when", "then pause", "and pause", "then wait", "and wait",
-    "wait for me", "wait for my", "before you continue", "before going on", "come back to me", "report back",
+    "wait for me", "wait for my", "before you continue", "before going", "come back to me", "report back",
     "check with me", "ask me", "show me", "let me see", "let me look", "let me review", "let me check", "for review",
     "for my review", "i'll review", "i will review", "i want to review", "i want to see", "i'd like to see",
     "i'll take", "i will take", "take over", "draft", "sketch", "prototype", "experiment", "spike", "wip",
