@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dibs.client import baton
+
 if TYPE_CHECKING:
     from tests.interfaces.repository import Agent, Repository
 
@@ -104,6 +106,10 @@ def test_a_briefing_stays_short_whatever_there_is_to_tell(repo: Repository) -> N
     assert len(text) <= MOST
     assert "30 files changed" in text
     assert "22 more" in text
+
+
+def test_what_does_not_fit_is_left_out_line_by_line() -> None:
+    assert baton.fitted(["a" * 900, "b" * 900, "c" * 900]) == "\n".join(["a" * 900, "b" * 900, "…"])
 
 
 def test_whoever_has_nothing_has_a_briefing_that_says_so(repo: Repository) -> None:

@@ -84,6 +84,8 @@ def test_by_default_the_person_is_told_once_and_no_turn_is_spent(repo: Repositor
     first = ada.says("Done.")
     assert not sent_back(first)
     assert "stopped: 1 file not committed: a.py." in person_reads(first)
+    ada.prompt("make it better")
+    ada.edit("a.py", "ada's, and better\n")
     assert ada.says("Done.").silent, "the same list is not told twice"
     ada.prompt("anything missing?")
     assert ada.says("Done.").silent, "nothing was changed"
@@ -539,3 +541,27 @@ def test_whichever_way_a_model_stops_early_its_work_ends_landed(
     assert 1 <= rounds <= 2
     assert repo.git("status", "--porcelain", cwd=ada.cwd) == ""
     assert repo.git("log", "main..topic", "--oneline") == ""
+
+
+def test_a_turn_of_reads_with_a_task_at_hand_is_left_in_peace(ada: Agent, repo: Repository) -> None:
+    repo.config('[gates]\nstop = "verify: false"\n')
+    repo.terminal("task", "add", "the work", "--id", "T")
+    ada.dibs("task", "claim", "T")
+    ada.read("a.py")
+    assert ada.says("I read it.").silent
+
+
+def test_a_verification_of_files_that_changed_meanwhile_is_void(repo: Repository) -> None:
+    go = repo.scratch / "go"
+    repo.config(f'[gates]\nstop = "verify: until test -e {go}; do sleep 0.05; done; false"\n')
+    repo.git("commit", "-qam", "settings")
+    ada = repo.agent("ada")
+    ada.boot()
+    ada.prompt("port the parser")
+    ada.edit("a.py", "ada's\n")
+    commit(ada, "a.py")
+    assert ada.says("Done.").silent
+    repo.write("b.py", "the person's\n")
+    go.touch()
+    until(lambda: all(path.name.startswith("@") for path in (repo.local / "verify").iterdir()), "the void result")
+    assert "verification" not in ada.prompt("next")

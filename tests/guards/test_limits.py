@@ -85,6 +85,21 @@ def test_its_claims_and_its_task_stay_and_a_refusal_says_how_long(ada: Agent, re
     assert re.search(r"limited for another 1[12]\d min \(rate limit", bob.may_write("a.py").refusal)
 
 
+def test_the_claim_on_its_task_is_kept_past_its_deadline(ada: Agent, repo: Repository) -> None:
+    repo.config('[claims]\nttl = "1s"\n')
+    repo.terminal("task", "add", "the work", "--id", "T")
+    claim = ada.dibs("task", "claim", "T")["claim"]
+    fails(ada)
+
+    def settled() -> bool:
+        repo.terminal("sweep")
+        return any(event["subject"] == claim for event in repo.events("claim.renewed", "claim.ended"))
+
+    until(settled, "its deadline")
+    assert repo.events("claim.ended") == []
+    assert repo.claims() == {"ada": ["task:T"]}
+
+
 def test_its_task_is_offered_to_others_if_the_config_says_so_and_it_is_fenced(ada: Agent, repo: Repository) -> None:
     repo.config('[agents]\nlimited = "offer"\noffer_after = "1s"\n')
     repo.terminal("task", "add", "the work", "--id", "T")
@@ -102,10 +117,10 @@ def test_its_task_is_offered_to_others_if_the_config_says_so_and_it_is_fenced(ad
 
 
 def test_a_limit_that_ends_before_keeps_the_task(ada: Agent, repo: Repository) -> None:
-    repo.config('[agents]\nlimited = "offer"\noffer_after = "3h"\n')
+    repo.config('[agents]\nlimited = "offer"\noffer_after = "10m"\n')
     repo.terminal("task", "add", "the work", "--id", "T")
     ada.dibs("task", "claim", "T")
-    fails(ada)
+    fails(ada, "You've hit your limit · resets in 5m")
     assert repo.events("claim.renewed") == []
 
 

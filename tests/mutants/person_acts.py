@@ -34,7 +34,7 @@ ROWS = (
     ("_by_rest", "drop operand rested",
      f"{ACTS}::test_while_a_turn_runs_a_person_is_refused_with_the_one_command_that_overrides"),
     ("commit_guard._committed", "drop assign _tell_of", COMMITTED),
-    ("_touched_record", "always unaryop beneath boolop waits",
+    ("_touched_record", "always unaryop #2",
      f"{ACTS}::test_while_a_turn_runs_a_person_is_refused_with_the_one_command_that_overrides"),
     ("payload.read", "drop operand _leaves_tasks",
      f"{ACTS}::test_an_agent_that_left_something_running_is_not_at_rest"),

@@ -36,7 +36,7 @@ FIELDS_OF_PERSONS = {("token new", "hash")}
 INTERNAL_FIELDS = {  # each internal field of a public operation that far callers send
     "boot": {"also", "believed", "client_type", "files", "tree"}, "claim": {"by", "interest", "tree", "waiter", "wake"},
     "handover": {"files"}, "inbox": {"waiter", "wake"}, "land": {"home"}, "release": {"saved"}, "run gates": {"facts"},
-    "task claim": {"waiter", "wake"}, "task done": {"used", "verified"}, "task fail": {"used"},
+    "task claim": {"waiter", "wake"}, "task done": {"left", "used", "verified"}, "task fail": {"used"},
     "task next": {"waiter", "wake"},
 }  # fmt: skip
 SPEAKER = {"machine": "eve", "agent": "mallory", "person": "kim"}

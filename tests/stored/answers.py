@@ -87,6 +87,8 @@ def questions(stage: Stage) -> dict[str, list[dict[str, Any]]]:
         "whoami": [{}],
         "check": [{}],
         "doctor": [{}],
+        "brief": [{"agent": "bob"}],
+        "work-of": [{"agent": "bob"}],
         "diff": [{"agent": "bob", "paths": [], "stat": True}],
         "explain": [
             {"what": what, "archives": True} for what in ("src/a.py", "task:working", "ann", "deploy:prod", "200")

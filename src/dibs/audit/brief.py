@@ -25,7 +25,7 @@ def _brief(session: Session, call: Call, request: BriefRequest) -> BriefAnswer:
 BRIEF = Operation(
     "brief",
     _brief,
-    "Show an agent's work for whoever continues it: task, changes, what it read, what was refused.",
+    "Show an agent's work to the agent that continues it: task, changes, what it read, what was refused.",
     fields=(Field("agent", "agent", "the agent's id or name", positional=True, required=True, metavar="AGENT"),),
     errors=(NotFound, Forbidden),
     answer="BriefAnswer",

@@ -30,7 +30,7 @@ class SentBack(str):
 
 def judge(session: Session, call: Call, event: Event, tree: Tree, mine: OwnAnswer) -> str:
     """What is said at the end of this turn: to the agent, which continues (SentBack), or to the person."""
-    level, command = stop_gate.level_of(session.config.policy.work["gates"]["stop"])
+    level, command = stop_gate.level_and_command(session.config.policy.work["gates"]["stop"])
     if level == stop_gate.OFF or not mine["turn"]:
         return ""
     files = unfinished(session, tree, call.agent, mine["turn"] * MS_NS)

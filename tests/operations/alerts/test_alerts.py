@@ -16,6 +16,7 @@ from dibs.operations.core.policy import WORK
 from dibs.operations.guards.commit_guard import COMMITTED
 from dibs.operations.guards.deploy_guard import FINISH, START
 from dibs.operations.guards.removed_trees import REMOVED
+from dibs.operations.guards.stop_gate import GATE
 from dibs.operations.upkeep.recovery import RECOVERED, VOID
 from dibs.operations.upkeep.store_moves import FALLEN_BACK
 from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
@@ -102,6 +103,18 @@ def plant_asks(fleet: Fleet) -> None:
     fleet.claim("ann", "x.py", client=7, ttl=HOUR)
     fleet.internal("ann", TURN, process=7, what="asks", text="permission for Bash")
     fleet.claim("bob", "x.py", wait=HOUR)
+
+
+def plant_unfinished(fleet: Fleet) -> None:
+    fleet.call("ann", "boot", client=7)
+    fleet.internal("ann", TURN, process=7, what="prompted", text="port the parser")
+    left: dict[str, Any] = {"files": ["x.py"], "answerable": True, "shown": True}
+    for _ in range(3):
+        fleet.internal("ann", GATE, process=7, **left)
+
+
+def mend_unfinished(fleet: Fleet) -> None:
+    fleet.internal("ann", TURN, process=7, what="prompted", text="commit it")
 
 
 def plant_violation(fleet: Fleet) -> None:
@@ -197,6 +210,7 @@ PLANTED: dict[str, tuple[str, str, list[str], Callable[[Fleet], None], Callable[
     "dead": ("ann", "error", ["boss"], plant_dead, lambda fleet: fleet.call("ann", "boot", client=8)),
     "asks": ("ann", "error", [], plant_asks, mend_silent),
     "silent": ("ann", "error", ["ann", "bob"], plant_silent, mend_silent),
+    "unfinished": ("ann", "info", [], plant_unfinished, mend_unfinished),
     "violation": ("bob", "error", ["boss"], plant_violation, lambda fleet: fleet.call("ann", "ack", message="vc1")),
     "bypass": ("bob", "error", ["boss"], plant_bypass, settle_bypass),
     "removed": ("ann", "error", ["boss"], plant_removed, settle_bypass),
@@ -233,7 +247,8 @@ def test_an_answer_knows_every_kind() -> None:
 def test_each_kind_is_raised_once_seen_everywhere_and_cleared_by_itself(kind: str, on_engine: OnEngine) -> None:
     agent, severity, told, plant, mend = PLANTED[kind]
     sent = {**WORK["alerts"], "command": "true", "min_severity": "info"}
-    fleet = boss(on_engine(Fleet(work={**WORK, "alerts": sent})))
+    gates = {**WORK["gates"], "stop": "commit"}
+    fleet = boss(on_engine(Fleet(work={**WORK, "alerts": sent, "gates": gates})))
     plant(fleet)
     for _ in range(3):
         look(fleet)

@@ -54,7 +54,7 @@ ANSWERS: dict[str, tuple[str, dict[str, object]]] = {
 TEMPLATES = {
     f"{LOG}/{{from}}": ("log from", f"{LOG_PAGE} events after the event of this number, oldest first", JSON),
     f"{SCHEME}task/{{id}}": ("task", "One task with all that belongs to it", JSON),
-    f"{SCHEME}brief/{{agent}}": ("briefing", "An agent's work, for whoever continues it", MARKDOWN),
+    f"{SCHEME}brief/{{agent}}": ("briefing", "An agent's work, for the agent that continues it", MARKDOWN),
     f"{SCHEME}run/{{id}}/report": ("run report", "What a run did: results, metrics, contention", MARKDOWN),
     f"{SCHEME}files/{{name}}": ("memory file", f"A memory file of the workspace: {', '.join(FILES)}", MARKDOWN),
 }

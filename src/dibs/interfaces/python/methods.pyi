@@ -196,7 +196,7 @@ class Methods:
         """
 
     def brief(self, agent: str) -> BriefAnswer:
-        """Show an agent's work for whoever continues it: task, changes, what it read, what was refused.
+        """Show an agent's work to the agent that continues it: task, changes, what it read, what was refused.
 
         Answers: agent, name, text.
         Raises: NotFound, Forbidden, Invalid, Busy, Unavailable, Killed, Fenced.

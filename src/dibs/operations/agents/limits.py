@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dibs.operations.agents import names
 from dibs.operations.agents.records import put_agent, registered_agent
-from dibs.operations.agents.turns import MAX_QUESTION_CHARS, words_of
+from dibs.operations.agents.turns import MAX_QUESTION_CHARS, rest, words_of
 from dibs.operations.claims import endings
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import related, span
@@ -45,8 +45,7 @@ def _limited(tx: Transaction, call: Call, request: LimitedRequest) -> NoAnswer:
     if request["ms"]:
         limit["until"] = tx.now + request["ms"]
     agent["limited"] = limit
-    agent.pop("turn", None)
-    agent.pop("busy", None)
+    rest(tx, agent)
     put_agent(tx, agent)
     if call.policy.work["agents"]["limited"] == "offer":
         _offer(tx, call, limit)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
         sent: int  # how often it sent the agent back
         missing: list[str]  # what was missing the last time
-        told: NotRequired[list[str]]  # what the person was told
 
     class Limit(TypedDict):
         """That an agent cannot go on: a usage limit, or an error that ended its turn."""
@@ -82,6 +81,7 @@ if TYPE_CHECKING:
         doing: NotRequired[str]  # the first words of its last prompt
         waits: NotRequired[PersonWait]
         gate: NotRequired[Gate]
+        reminded: NotRequired[list[str]]  # what was missing when its person was told last
         asked: NotRequired[bool]  # its last call was a permission that nobody could give
         open_end: NotRequired[bool]  # the person asked to stop early, or for work that is not committed
         limited: NotRequired[Limit]

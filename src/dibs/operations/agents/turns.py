@@ -75,7 +75,7 @@ def _turn(tx: Transaction, call: Call, request: TurnRequest) -> NoAnswer:
         agent["waits"] = {"since": tx.now, "what": words_of(request["text"], MAX_QUESTION_CHARS)}
     elif request["what"] == DENIED:
         agent["asked"] = True
-    elif "busy" not in agent and "limited" not in agent:
+    elif "busy" not in agent:
         rest(tx, agent)
     put_agent(tx, agent)
     return {}
@@ -153,7 +153,7 @@ TURN = Operation(
     fields=(
         Field("what", "choice", "what became of it", choices=(PROMPTED, ASKS, OVER, DENIED), required=True),
         Field("text", "raw", "the prompt, or what is asked", default="", longest=MAX_SENT_CHARS),
-        Field("continues", "flag", "no person typed the prompt: the turn goes on", default=False),
+        Field("continues", "flag", "no person typed the prompt: the turn continues", default=False),
         Field("open_end", "flag", "it asks to stop early, or not to commit", default=False),
     ),
 )  # fmt: skip

@@ -73,7 +73,7 @@ _OPEN_ENDED = (
     "before commit", "i'll commit", "i will commit", "i commit", "let me commit", "commit it myself",
     "not yet commit", "don't land", "do not land", "not land", "then stop", "and stop", "stop after", "stop there",
     "stop here", "stop before", "stop once", "stop when", "then pause", "and pause", "then wait", "and wait",
-    "wait for me", "wait for my", "before you continue", "before going on", "come back to me", "report back",
+    "wait for me", "wait for my", "before you continue", "before going", "come back to me", "report back",
     "check with me", "ask me", "show me", "let me see", "let me look", "let me review", "let me check", "for review",
     "for my review", "i'll review", "i will review", "i want to review", "i want to see", "i'd like to see",
     "i'll take", "i will take", "take over", "draft", "sketch", "prototype", "experiment", "spike", "wip",
@@ -106,7 +106,7 @@ def leaves_open(prompt: str) -> bool:
 # --- the decision
 
 
-def level_of(setting: str) -> tuple[str, str]:
+def level_and_command(setting: str) -> tuple[str, str]:
     """The level that the config asks for, and the command of a verification."""
     if setting.startswith(VERIFY):
         return VERIFY, setting.removeprefix(VERIFY).strip()
@@ -115,12 +115,13 @@ def level_of(setting: str) -> tuple[str, str]:
 
 def _gate(tx: Transaction, call: Call, request: GateRequest) -> GateAnswer:
     """The agent's turn ends with this: is it sent back, is the person told, or neither?"""
-    level, command = level_of(call.policy.work["gates"]["stop"])
+    level, command = level_and_command(call.policy.work["gates"]["stop"])
     agent = registered_agent(tx, call.agent)
     missing = _missing(tx, call, request, level, command) if level != OFF else []
     if not missing:
-        if "gate" in agent:
-            del agent["gate"]
+        if "gate" in agent or "reminded" in agent:
+            agent.pop("gate", None)
+            agent.pop("reminded", None)
             put_agent(tx, agent)
         return {"block": "", "tell": ""}
     if request["excused"] or agent.get("open_end") or not _has_turn(tx, call, agent):
@@ -153,13 +154,13 @@ def _has_turn(tx: Transaction, call: Call, agent: Agent) -> bool:
 def _to_person(tx: Transaction, call: Call, agent: Agent, missing: list[str], *, quiet: bool) -> str:
     """One line for the person, once for the same list; and one quiet alert where the agent was sent back in vain."""
     known = _gate_of(agent)
-    if known.get("told") == missing:
+    if agent.get("reminded") == missing:
         return ""
     if not quiet and known["sent"] >= MAX_SENT_BACK:
         from dibs.operations.alerts import suspicions
 
         suspicions.put(tx, "unfinished", call.agent, call.agent, event="", missing=missing, sent=known["sent"])
-    agent["gate"] = {**known, "missing": missing, "told": missing}
+    agent["gate"], agent["reminded"] = {**known, "missing": missing}, missing
     put_agent(tx, agent)
     return f"dibs: {name_of(tx, call.agent, agent)} stopped: {'; '.join(missing)}."
 

@@ -36,5 +36,5 @@ COMMAND = Command(
         ("dibs brief codex-2", "before you continue its work"),
         ("dibs brief codex-2 > baton.md", "for an agent of another kind"),
     ),
-    notes=("`dibs handover AGENT --to …` passes the work on, and briefs whoever gets it by itself.",),
+    notes=("`dibs handover AGENT --to …` passes the work on, and briefs the agent that gets it.",),
 )
