@@ -272,6 +272,33 @@ def test_what_the_ledger_saw_after_the_last_state_comes_back_too(repo: Repositor
     assert repo.claims() == {}
 
 
+def test_where_no_state_could_be_anchored_the_ledgers_contents_come_back_and_doctor_says_why(
+    anchored: Repository,
+) -> None:
+    anchored.private.mkdir(exist_ok=True)
+    (anchored.private / "states").write_text("no folder: as a full disk")
+    tree = anchored.worktree("topic")
+    ada = anchored.agent("ada", cwd=tree)
+    ada.boot()
+    ada.edit("a.py", "precious\n")
+    ledger = os.path.realpath(location.find(str(tree), None).private)
+    end = time.monotonic() + PATIENCE_S
+    while not store.failure(ledger):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    (check,) = [one for one in anchored.person.dibs("doctor")["checks"] if one["check"] == "states"]
+    assert (check["ok"], check["severity"]) == (False, "warning")
+    assert f"the state of {tree} could not be anchored" in check["message"]
+    shutil.rmtree(tree)
+    to = anchored.scratch / "back"
+    answer = anchored.person.dibs("restore", "--tree", "topic", "--to", str(to))
+    assert answer["notes"] == ["no state was anchored: only what the ledger saw is there"]
+    assert picture(to)["a.py"] == ("plain", b"precious\n")
+    refused = anchored.person.dibs("restore", "--tree", "topic")["error"]
+    assert refused["code"] == "invalid"
+    assert "`--to DIR`" in refused["message"]
+
+
 def test_a_folder_that_is_in_use_is_not_written_over_unless_told(anchored: Repository) -> None:
     play = Play(anchored, 2)
     play.agent.edit("a.py", "precious\n")
