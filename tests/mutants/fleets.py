@@ -65,7 +65,7 @@ ROWS = (
     ("edit_call.allow", "drop call extend", FOLDER),
     ("guards.edit_call._note", "drop call beneath if tree",
      f"{FOUND}::test_who_deletes_a_folder_is_the_one_who_deleted_the_files_in_it"),
-    ("tool_call.after", "drop operand background", LEFT),
+    ("tool_call._after", "drop operand background", LEFT),
     ("edit_call._link", "replace name MERGES -> write.how",
      f"{FOUND}::test_nobody_is_asked_to_read_a_link_that_can_only_be_read_through"),
     ("_located", "drop call append #1", LINK),

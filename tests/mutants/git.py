@@ -73,7 +73,7 @@ ROWS = (
     ("ledger_files._settle", "never if isdir", f"{REMOVED}::test_a_ledger_of_an_earlier_version_is_carried_over"),
     ("restores._restore", "drop call note_restored",
      "tests/guards/test_removed_trees.py::test_it_is_restored_by_its_path_in_this_tree_or_in_the_removed_one"),
-    ("tool_call.after", "drop call _finish_inside",
+    ("tool_call._after", "drop call _finish_inside",
      "tests/guards/test_submodules.py::test_a_commit_inside_a_submodule_ends_the_claims_on_what_it_has"),
     ("merging.reported", "never ifexp CONFLICT unmerged",
      "tests/guards/test_merges.py::test_the_files_of_a_conflict_that_git_does_not_continue_are_held_until_it_is_resolved"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.git import objects, queries, sides
+from dibs.git import objects, queries, sides, snapshots
 from dibs.ledger import working_tree
 from dibs.machine import clock
 from dibs.states import anchor, at_time, request, retention, store
@@ -95,6 +95,17 @@ def test_only_news_makes_a_state(trees: Trees) -> None:
     git(trees.topic, "commit", "-qam", "one")
     assert trees.take() is not None, "another HEAD"
     assert len(trees.records()) == 3
+
+
+def test_a_change_within_a_tick_of_the_clock_is_a_state(trees: Trees, tmp_path: Path) -> None:
+    trees.put(trees.topic, "a.txt", b"1\n")
+    trees.take()
+    trees.put(trees.topic, "a.txt", b"2\n")
+    folder = trees.folder()
+    marks = snapshots.marks(str(trees.topic), queries.dirty(str(trees.topic)), most=9, largest=99)[0]
+    anchor.remember(folder, {**anchor.read_known(folder), "marks": marks})  # as if its times were the same
+    assert trees.take() is not None
+    assert written(trees, tmp_path / "back")["a.txt"] == ("plain", b"2\n")
 
 
 def test_it_outlives_its_tree_its_branch_and_every_clean_up_of_git(trees: Trees, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.states import request, store
+from dibs.states import anchor, request, store
 from dibs.workspace import location
 from tests.faults.kit import size
 from tests.states.trees import Picture, git, picture
@@ -88,8 +88,6 @@ class Play:
 
     def _is_at_rest(self, tree: str) -> bool:
         before = store.records(self.ledger)
-        from dibs.states import anchor
-
         with store.Store(location.find(str(self.top), None)).locked(alone=True):
             pass  # no anchor is under way
         anchor.take(location.find(str(self.top), None))
@@ -256,6 +254,49 @@ def test_the_agents_of_a_lost_tree_are_told_the_one_command(anchored: Repository
     mine.boot()
     told = mine.may_run("git checkout a.py").refusal
     assert "uncommitted work that ada left" in told or "ada" in told, "it is ada's again"
+
+
+def test_what_the_ledger_saw_after_the_last_state_comes_back_too(repo: Repository) -> None:
+    tree = repo.worktree("topic")
+    ada = repo.agent("ada", cwd=tree)
+    ada.boot()
+    ada.edit("a.py", "one\n")
+    assert anchor.take(location.find(str(tree), None)) is not None
+    ada.edit("a.py", "two\n")
+    ada.bash("rm b.py && ln -s a.py link")
+    there = picture(tree)
+    shutil.rmtree(tree)
+    to = repo.scratch / "back"
+    assert repo.person.dibs("restore", "--tree", "topic", "--to", str(to))["ok"]
+    assert picture(to) == there
+    assert repo.claims() == {}
+
+
+def test_where_no_state_could_be_anchored_the_ledgers_contents_come_back_and_doctor_says_why(
+    anchored: Repository,
+) -> None:
+    anchored.private.mkdir(exist_ok=True)
+    (anchored.private / "states").write_text("no folder: as a full disk")
+    tree = anchored.worktree("topic")
+    ada = anchored.agent("ada", cwd=tree)
+    ada.boot()
+    ada.edit("a.py", "precious\n")
+    ledger = os.path.realpath(location.find(str(tree), None).private)
+    end = time.monotonic() + PATIENCE_S
+    while not store.failure(ledger):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    (check,) = [one for one in anchored.person.dibs("doctor")["checks"] if one["check"] == "states"]
+    assert (check["ok"], check["severity"]) == (False, "warning")
+    assert f"the state of {tree} could not be anchored" in check["message"]
+    shutil.rmtree(tree)
+    to = anchored.scratch / "back"
+    answer = anchored.person.dibs("restore", "--tree", "topic", "--to", str(to))
+    assert answer["notes"] == ["no state was anchored: only what the ledger saw is there"]
+    assert picture(to)["a.py"] == ("plain", b"precious\n")
+    refused = anchored.person.dibs("restore", "--tree", "topic")["error"]
+    assert refused["code"] == "invalid"
+    assert "`--to DIR`" in refused["message"]
 
 
 def test_a_folder_that_is_in_use_is_not_written_over_unless_told(anchored: Repository) -> None:

@@ -135,7 +135,7 @@ def take(place: Place) -> StateRecord | None:
         found, notes = snapshots.marks(top, changes, most=MAX_FILES, largest=MAX_FILE_BYTES)
         if len(untracked) > MAX_FILES:
             notes.append(f"{counted(len(untracked) - MAX_FILES, 'untracked file')} left out")
-        known = _read(folder)
+        known = read_known(folder)
         before = store.records(folder)
         last = before[-1] if before else None
         same = last is not None and (last["head"], last["branch"]) == (head, branch)
@@ -145,7 +145,7 @@ def take(place: Place) -> StateRecord | None:
         exact = {path: (one[0], one[1]) for path, one in entries.items()}
         made = snapshots.tree(top, head, found, kept.objects, kept.folder, exact)
         if last is not None and same and last["tree"] == made:
-            _remember(folder, {"marks": found, "entries": entries})
+            remember(folder, {"marks": found, "entries": entries})
             return None
         heads = list(dict.fromkeys(row["head"] for row in before if row["head"]))
         if head and head not in heads:
@@ -156,7 +156,7 @@ def take(place: Place) -> StateRecord | None:
             "branch": branch, "files": len(found), "notes": notes,
         }  # fmt: skip
         store.append(folder, record)
-        _remember(folder, {"marks": found, "entries": entries})  # not before: a clean-up keeps what a state has
+        remember(folder, {"marks": found, "entries": entries})  # not before: a clean-up keeps what a state has
         return record
 
 
@@ -212,7 +212,8 @@ def _branch(git_dir: str) -> str:
     return text.removeprefix("ref: refs/heads/") if text.startswith("ref: refs/heads/") else ""
 
 
-def _read(folder: str) -> Known:
+def read_known(folder: str) -> Known:
+    """What the last anchor of this tree left; nothing, if that cannot be read."""
     try:
         with open(f"{folder}/{KNOWN}", encoding="ascii") as file:
             found: Known = jsontext.decode(file.read())
@@ -221,5 +222,6 @@ def _read(folder: str) -> Known:
     return found
 
 
-def _remember(folder: str, known: Known) -> None:
+def remember(folder: str, known: Known) -> None:
+    """Leave it for the next one."""
     atomic_write.replace(f"{folder}/{KNOWN}", jsontext.encode(known), mode=atomic_write.PRIVATE_MODE)

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 PACKED = "packed"  # in the store: its time is that of the last clean-up
 EVERY_S = 3600.0
 MAX_LOOSE = 24  # files in one of 256 folders: then it is time to pack, whatever the hour
+MIN_LOOSE, DAY_S = 2, 86_400.0  # fewer are not worth an hourly clean-up
 DAY_MS, TEN_MINUTES_MS = 86_400_000, 600_000
 MAX_ROUNDS = 8  # of dropping the older half, until the size is kept
 
 
 def tidy_if_due(place: Place) -> None:
-    """Clean up, once an hour or when many objects came together."""
+    """Clean up: once a day, once an hour if there is something to pack, at once if there is much."""
     kept = store.Store(place)
     try:
         age = time.time() - os.stat(f"{kept.folder}/{PACKED}").st_mtime
@@ -38,7 +39,7 @@ def tidy_if_due(place: Place) -> None:
         loose = len(os.listdir(f"{kept.path}/00"))
     except OSError:
         loose = 0
-    if age < EVERY_S and loose < MAX_LOOSE:
+    if loose < MAX_LOOSE and age < (EVERY_S if loose >= MIN_LOOSE else DAY_S):
         return
     from dibs.workspace import config
 

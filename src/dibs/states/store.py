@@ -109,7 +109,11 @@ class Store:
 
     def keep_commits(self, head: str, known: Sequence[str]) -> bool:
         """Keep HEAD's own commits, which only its branch and its tree have, unless `known` has them. Did it need to?"""
-        names = self._objects(["rev-list", "--objects", head, "--not", *self._landed(), *known])
+        landed = self._landed()
+        try:
+            names = self._objects(["rev-list", "--objects", head, "--not", *landed, *known])
+        except Unavailable:  # one of the known ones was landed, and is gone since
+            names = self._objects(["rev-list", "--objects", head, "--not", *landed])
         if names and len(names) <= MAX_OBJECTS_KEPT:
             self.pack(names, alone=False)
         return bool(names)
