@@ -90,6 +90,9 @@ def questions(stage: Stage) -> dict[str, list[dict[str, Any]]]:
         "brief": [{"agent": "bob"}],
         "work-of": [{"agent": "bob"}],
         "diff": [{"agent": "bob", "paths": [], "stat": True}],
+        "timeline": [{"what": "ann", "limit": 5}],
+        "env-list": [{}],
+        "units-in-use": [{"resources": paths}],
         "explain": [
             {"what": what, "archives": True} for what in ("src/a.py", "task:working", "ann", "deploy:prod", "200")
         ],

@@ -121,11 +121,14 @@ def of_the_dead(session: Session, result: StatusAnswer) -> list[str]:
     }  # fmt: skip
     if not dead or session.is_far:
         return []
-    return [
-        f"{dead[agent]} has exited and left uncommitted work in {counted(len(pairs), 'file')}: `dibs diff {word}`, "
-        f"`dibs handover {word} --to NEXT` or `dibs undo {word}`."
-        for agent, pairs in files(session, dead).items() if pairs for word in [quoted(dead[agent])]
-    ]  # fmt: skip
+    return [_left(dead[agent], len(pairs)) for agent, pairs in files(session, dead).items() if pairs]
+
+
+def _left(name: str, number: int) -> str:
+    return (
+        f"{name} has exited and left uncommitted work in {counted(number, 'file')}: `dibs diff {quoted(name)}`, "
+        f"`dibs handover {quoted(name)} --to NEXT` or `dibs undo {quoted(name)}`."
+    )
 
 
 def complete(session: Session, alerts: Iterable[AlertShort], groups: Sequence[AlertGroup] = ()) -> None:

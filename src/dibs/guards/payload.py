@@ -176,7 +176,7 @@ def _dialect(client: str) -> Dialect:
         raise Unreadable(f"{which}; there are {', '.join(NAMES)}") from None
 
 
-def _read_turn(event: Event, sent: dict[str, Any]) -> None:
+def _read_turn(event: Event, sent: Mapping[str, Any]) -> None:
     """What a person, or at the end of a turn the agent, said; and how it ended."""
     event.transcript = _text(sent, "transcript_path") or _text(sent, "transcriptPath")
     if event.moment in {STOP, DIED, FAIL}:
@@ -387,7 +387,7 @@ def _joined(words: list[str]) -> str:
     return " ".join(["'" + word.replace("'", "'\\''") + "'" for word in words])
 
 
-def _text(sent: dict[str, Any], name: str) -> str:
+def _text(sent: Mapping[str, Any], name: str) -> str:
     value = sent.get(name)
     if value is None:
         return ""
