@@ -15,7 +15,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.guards import payload
-from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, NOTE, OTHER, PATCH, PROMPT, SHELL, STOP
+from dibs.interfaces.agents import (
+    AFTER,
+    BEFORE,
+    BOOT,
+    BORN,
+    DIED,
+    EDIT,
+    END,
+    FAIL,
+    NOTE,
+    OTHER,
+    PATCH,
+    PROMPT,
+    SHELL,
+    STOP,
+)
 from tests.interfaces.repository import Repository
 
 if TYPE_CHECKING:
@@ -45,6 +60,7 @@ CLAUDE: dict[str, tuple[str, ...]] = {
     "SessionStart_compact": (BOOT,),
     "SessionStart_resume": (BOOT,),
     "Stop": (STOP,),
+    "StopFailure": (FAIL,),
     "SubagentStart_in_subagent": (BORN,),
     "SubagentStop_in_subagent": (DIED,),
     "TaskCompleted": (NOTHING,),
@@ -162,7 +178,7 @@ def payload_of(name: str) -> dict[str, Any]:
 
 def test_every_sample_is_in_the_table() -> None:
     assert {f"{name}.json" for name in TABLE} == {path.name for path in SAMPLES.iterdir()}
-    assert len(TABLE) == 93
+    assert len(TABLE) == 94
 
 
 @pytest.mark.parametrize("name", TABLE)
