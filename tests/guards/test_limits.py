@@ -92,7 +92,7 @@ def test_the_claim_on_its_task_is_kept_past_its_deadline(ada: Agent, repo: Repos
     fails(ada)
 
     def settled() -> bool:
-        repo.terminal("sweep")
+        repo.person.dibs("sweep")
         events = [event for event in repo.events("claim.renewed", "claim.ended") if event["subject"] == claim]
         return any(event["kind"] == "claim.ended" or event["data"].get("why") == "alive" for event in events)
 
