@@ -51,7 +51,7 @@ ROWS = (
     ("_offer", "never if get", f"{LIMITS}::test_a_limit_that_ends_before_keeps_the_task"),
     ("limits._limited", "always if containing expr _tell",
      f"{LIMITS}::test_who_waits_for_what_it_holds_is_told_once"),
-    ("lapses.kept", "never boolop _may_wait",
+    ("_may_wait", "never return tied",
      f"{LIMITS}::test_the_claim_on_its_task_is_kept_past_its_deadline"),
     ("lapses.lapse", "drop call end", OFFERED),
     ("failed", "never if halted", f"{LIMITS}::test_copilot_s_error_is_one_unless_it_goes_on_by_itself"),

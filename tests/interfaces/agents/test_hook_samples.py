@@ -24,6 +24,7 @@ from dibs.interfaces.agents import (
     DIED,
     EDIT,
     END,
+    FAIL,
     NOTE,
     OTHER,
     PATCH,
@@ -61,6 +62,7 @@ CLAUDE: dict[str, tuple[str, ...]] = {
     "SessionStart_compact": (BOOT,),
     "SessionStart_resume": (BOOT,),
     "Stop": (STOP,),
+    "StopFailure": (FAIL,),
     "SubagentStart_in_subagent": (BORN,),
     "SubagentStop_in_subagent": (DIED,),
     "TaskCompleted": (NOTHING,),
@@ -198,7 +200,7 @@ def payload_of(name: str) -> dict[str, Any]:
 
 def test_every_sample_is_in_the_table() -> None:
     assert {f"{name}.json" for name in TABLE} == {path.name for path in SAMPLES.iterdir()}
-    assert len(TABLE) == 110
+    assert len(TABLE) == 111
 
 
 @pytest.mark.parametrize("name", TABLE)
