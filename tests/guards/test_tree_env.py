@@ -265,6 +265,13 @@ def test_a_port_in_use_is_not_handed_out_and_a_tree_s_own_that_another_program_t
     assert [check["ok"] for check in checks if check["check"] == "env"] == [True]
 
 
+def test_a_claim_of_a_port_is_not_given_one_that_is_listened_on(repo: Repository) -> None:
+    first = set_up(repo)
+    with listening(first, repo.folder), listening(first + 2, repo.folder):
+        assert repo.person.dibs("claim", "pool:port", "--units", "2")["units"] == [str(first + 1), str(first + 3)]
+    assert repo.agent("bob").dibs("claim", "pool:port")["unit"] == str(first)
+
+
 # --- an agent's session
 
 
