@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.interfaces.repository import DIBS, PATIENCE, Repository
-from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -340,8 +339,14 @@ def test_a_prompt_renews_what_was_long_ago_and_no_other_hook_asks(repo: Reposito
     os.utime(stamp, (0, 0))
     ada.edit("new.py", "x\n")
     assert stamp.stat().st_mtime == 0
-    ada.hook("UserPromptSubmit", prompt="go on")
-    until(lambda: stamp.stat().st_mtime > 0, "the renewal")
+    assert "its own PORT" not in ada.hook("UserPromptSubmit", prompt="go on").told
+    assert stamp.stat().st_mtime > 0
+    env(repo, repo.folder, "--release")
+    first = int(env(repo, repo.worktree("w1"))["vars"]["PORT"])
+    os.utime(stamp, (0, 0))
+    told = ada.hook("UserPromptSubmit", prompt="go on").told
+    assert f"This working tree has its own PORT={first + 1}," in told, "it had lost it meanwhile"
+    assert f"PORT={first + 1}\n" in (repo.folder / ".env.dibs").read_text()
 
 
 # --- fifty at once
