@@ -35,8 +35,10 @@ URL = "http://localhost:{{PORT}}"
 
 
 def free_ports(count: int) -> int:
-    """The first of some ports in a row on which nothing listens, below those of outgoing connections."""
-    for first in range(20_000 + os.getpid() % 5_000, 32_000, count):
+    """The first of some free ports in a row: below those of outgoing connections, and other than another worker's."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 6
+    begin = 20_000 + 2_000 * worker
+    for first in range(begin + os.getpid() * 64 % 1_900, begin + 2_000 - count, count):
         opened = []
         try:
             for port in range(first, first + count):
