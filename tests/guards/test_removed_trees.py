@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
-import subprocess
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
-from tests.interfaces.repository import DIBS, Agent, Repository
+from tests.interfaces.repository import Agent, Repository
 from tests.waiting import until
 
 
@@ -160,16 +161,18 @@ def test_a_tree_whose_ledger_is_being_made_does_not_count_as_removed(repo: Repos
     with (trees / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (ledger / "top").write_text(str(tree))
-        looks = subprocess.Popen([DIBS, "alerts"], cwd=repo.folder, env=repo.env, stdout=subprocess.DEVNULL)
-        until(lambda: f" {looks.pid} " in waiting_for_locks(), "the look at the lock")
+        looks = Thread(target=repo.person.dibs, args=("alerts",))
+        looks.start()
+        until(lambda: not looks.is_alive() or is_waited_for(lock.fileno()), "the look at the lock")
         (repo.folder / ".git" / "worktrees" / "w1" / "dibs").symlink_to("../../dibs/trees/w1-0123456789ab")
-    assert looks.wait(60) == 0
+    looks.join()
     assert not (ledger / "removed").exists()
     shutil.rmtree(tree)
     repo.person.dibs("alerts")
     assert (ledger / "removed").exists()
 
 
-def waiting_for_locks() -> str:
-    """The lines of the kernel's table about processes that wait."""
-    return "\n".join(line for line in Path("/proc/locks").read_text().splitlines() if "->" in line)
+def is_waited_for(fd: int) -> bool:
+    """Does a process wait for the lock on this file?"""
+    inode = f":{os.fstat(fd).st_ino} "
+    return any("->" in line and inode in line for line in Path("/proc/locks").read_text().splitlines())

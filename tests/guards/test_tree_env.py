@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.interfaces.repository import DIBS, PATIENCE, Repository
-from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +35,10 @@ URL = "http://localhost:{{PORT}}"
 
 
 def free_ports(count: int) -> int:
-    """The first of some ports in a row on which nothing listens, below those of outgoing connections."""
-    for first in range(20_000 + os.getpid() % 5_000, 32_000, count):
+    """The first of some free ports in a row: below those of outgoing connections, and other than another worker's."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 6
+    begin = 20_000 + 2_000 * worker
+    for first in range(begin + os.getpid() * 64 % 1_900, begin + 2_000 - count, count):
         opened = []
         try:
             for port in range(first, first + count):
@@ -265,6 +266,13 @@ def test_a_port_in_use_is_not_handed_out_and_a_tree_s_own_that_another_program_t
     assert [check["ok"] for check in checks if check["check"] == "env"] == [True]
 
 
+def test_a_claim_of_a_port_is_not_given_one_that_is_listened_on(repo: Repository) -> None:
+    first = set_up(repo)
+    with listening(first, repo.folder), listening(first + 2, repo.folder):
+        assert repo.person.dibs("claim", "pool:port", "--units", "2")["units"] == [str(first + 1), str(first + 3)]
+    assert repo.agent("bob").dibs("claim", "pool:port")["unit"] == str(first)
+
+
 # --- an agent's session
 
 
@@ -333,8 +341,14 @@ def test_a_prompt_renews_what_was_long_ago_and_no_other_hook_asks(repo: Reposito
     os.utime(stamp, (0, 0))
     ada.edit("new.py", "x\n")
     assert stamp.stat().st_mtime == 0
-    ada.hook("UserPromptSubmit", prompt="go on")
-    until(lambda: stamp.stat().st_mtime > 0, "the renewal")
+    assert "its own PORT" not in ada.hook("UserPromptSubmit", prompt="go on").told
+    assert stamp.stat().st_mtime > 0
+    env(repo, repo.folder, "--release")
+    first = int(env(repo, repo.worktree("w1"))["vars"]["PORT"])
+    os.utime(stamp, (0, 0))
+    told = ada.hook("UserPromptSubmit", prompt="go on").told
+    assert f"This working tree has its own PORT={first + 1}," in told, "it had lost it meanwhile"
+    assert f"PORT={first + 1}\n" in (repo.folder / ".env.dibs").read_text()
 
 
 # --- fifty at once

@@ -40,6 +40,8 @@ ROWS = (
     ("env_file.write", "never if NAME", f"{TREES}::test_a_session_starts_where_the_environment_cannot_be_written"),
     ("env_file.export", "never operand BEGIN",
      f"{TREES}::test_a_session_start_takes_the_environment_writes_it_and_says_so"),
+    ("unit_facts.complete", "never if containing assign _in_use",
+     f"{TREES}::test_a_claim_of_a_port_is_not_given_one_that_is_listened_on"),
     ("_sockets", "never if LISTEN",
      "tests/machine/test_ports.py::test_a_connection_from_a_port_does_not_count_as_listening"),
 )  # fmt: skip

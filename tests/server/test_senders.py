@@ -34,7 +34,8 @@ FIELDS_HERE_ALONE = {("prune", "archive"), ("upkeep", "store"), ("upkeep-due", "
                      *[("restore", name) for name in ("tree", "at", "to", "overwrite", "merge")]}  # fmt: skip
 FIELDS_OF_PERSONS = {("token new", "hash")}
 INTERNAL_FIELDS = {  # each internal field of a public operation that far callers send
-    "boot": {"also", "believed", "client_type", "files", "tree"}, "claim": {"by", "interest", "tree", "waiter", "wake"},
+    "boot": {"also", "believed", "client_type", "files", "tree"},
+    "claim": {"by", "interest", "machine", "pressure", "tree", "unusable", "waiter", "wake"},
     "handover": {"files"}, "inbox": {"waiter", "wake"}, "land": {"home"}, "release": {"saved"}, "run gates": {"facts"},
     "task claim": {"waiter", "wake"}, "task done": {"left", "used", "verified"}, "task fail": {"used"},
     "task next": {"waiter", "wake"},

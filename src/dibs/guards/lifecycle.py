@@ -194,7 +194,7 @@ def sign_of_life(event: Event, place: Place) -> str:
     if session.config.policy.env["vars"]:
         from dibs.guards import tree_env
 
-        tree_env.used(session, call)
+        return "\n".join(filter(None, [news, tree_env.used(session, call)]))
     return news
 
 

@@ -12,6 +12,7 @@ from dibs.machine import caller
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.client.session import Session
+    from dibs.client.tree_env import TreeEnv
     from dibs.operations.core.call import Call
 
 CLIENT_FILE = "CLAUDE_ENV_FILE"  # of Claude Code, for hooks of a session's start
@@ -32,19 +33,25 @@ def at_start(session: Session, call: Call) -> list[str]:
         env_file.write(session.place, found.values)
     except DibsError as error:
         lines.append(f"Note: {error.message}.")
+    return [_told(found), *lines]
+
+
+def used(session: Session, call: Call) -> str:
+    """The tree is used: renew what it has, if that is due. If it had lost it meanwhile, the agent is told."""
+    if not tree_env.is_due(session):
+        return ""
+    try:
+        found = tree_env.take(session, call)
+        env_file.write(session.place, found.values)
+    except DibsError:
+        return ""  # the next session start says so
+    return f"dibs: {_told(found)}" if found.answer["new"] else ""
+
+
+def _told(found: TreeEnv) -> str:
     shown = [f"{name}={env_file.quoted(value)}" for name, value in [*found.values.items()][:MAX_SHOWN]]
     more = len(found.values) - len(shown)
     if more:
         shown.append(f"and {counted(more, 'more variable')}")
     run = "`dibs env --run CMD` runs a command with them"
-    return [f"This working tree has its own {', '.join(shown)} (in {env_file.NAME}); {run}.", *lines]
-
-
-def used(session: Session, call: Call) -> None:
-    """The tree is used: renew what it has, if that is due."""
-    if not tree_env.is_due(session):
-        return
-    try:
-        tree_env.take(session, call)
-    except DibsError:
-        pass  # the next session start says so
+    return f"This working tree has its own {', '.join(shown)} (in {env_file.NAME}); {run}."
