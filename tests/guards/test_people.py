@@ -208,7 +208,7 @@ def test_a_working_tree_with_work_in_it_is_not_removed_by_force(repo: Repository
     there = repo.agent("ada", client=ada.client, cwd=other)
     there.dibs("claim", "a.py")
     assert "not committed: a.py" in ada.may_run(f"git worktree remove --force {other}").refusal
-    there.bash("git stash push -u")
+    repo.git("-C", str(other), "stash", "push", "-u")
     (other / "b.py").write_text("of a person\n")
     assert "b.py" in ada.may_run(f"git worktree remove --force {other}").refusal
     there.read("b.py")
