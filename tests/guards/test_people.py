@@ -207,7 +207,8 @@ def test_a_working_tree_with_work_in_it_is_not_removed_by_force(repo: Repository
     assert f"claim a.py` in {other}" in refused
     there = repo.agent("ada", client=ada.client, cwd=other)
     there.dibs("claim", "a.py")
-    assert ada.may_run(f"git worktree remove --force {other}").silent
+    assert "not committed: a.py" in ada.may_run(f"git worktree remove --force {other}").refusal
+    repo.git("-C", str(other), "stash", "push", "-u")
     (other / "b.py").write_text("of a person\n")
     assert "b.py" in ada.may_run(f"git worktree remove --force {other}").refusal
     there.read("b.py")

@@ -62,7 +62,7 @@ DIFF = Operation(
         Field(
             "agent",
             "text",
-            "the agent's id or name; with --at also a file or a working tree (none: the one in use)",
+            "the agent's id or name; since a time also a file or a working tree (none: the one in use)",
             positional=True,
             default="",
             metavar="AGENT",

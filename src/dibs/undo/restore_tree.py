@@ -126,7 +126,7 @@ def _worktree(past: Past, to: str, *, overwrite: bool) -> str:
             return f"branch {branch}"
     done = run([*line, "--detach", to, record["head"]], env=git.environment(), timeout=CHECKOUT_TIMEOUT_S)
     if not done.ok:
-        raise Unavailable(f"no working tree was made: {done.said or done.code}", program="git", path=to)
+        raise Unavailable(f"no working tree could be made: {done.said or done.code}", program="git", path=to)
     return f"detached; {branch} is elsewhere now" if branch else "detached"
 
 

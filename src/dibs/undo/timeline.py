@@ -181,7 +181,6 @@ TIMELINE = Operation(
     group="guards",
     rank="worker",  # it names files, also to a caller from afar
     idempotent=True,
-    writes=False,
     wants=(HERE,),
     is_query=True,
 )  # fmt: skip

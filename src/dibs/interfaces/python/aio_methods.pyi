@@ -1021,7 +1021,7 @@ class AsyncMethods:
         """List the states of a file, an agent's files or a working tree: when, who and why.
 
         Answers: kind, name, states[], more.
-        Raises: NotFound, Invalid, Busy, Unavailable.
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
 
     async def token_list(

@@ -1015,7 +1015,7 @@ class Methods:
         """List the states of a file, an agent's files or a working tree: when, who and why.
 
         Answers: kind, name, states[], more.
-        Raises: NotFound, Invalid, Busy, Unavailable.
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
 
     def token_list(
