@@ -9,7 +9,7 @@ ROWS = (
     # a hook that waits for a file
     ("wait.check", "never if getppid", f"{FILES}::test_a_hook_whose_client_was_killed_leaves_the_line"),
     ("waiting.wait", "drop call signal", f"{FILES}::test_a_hook_that_its_client_ends_leaves_no_place"),
-    ("waiting.limit", "always return HOOK_TIMEOUT_S", f"{FILES}::test_a_hook_without_the_time_for_it_refuses_at_once"),
+    ("waiting.limit", "replace call max -> 600_000", f"{FILES}::test_a_hook_without_the_time_for_it_refuses_at_once"),
     ("edit_guard._edit", "drop call _give_back", f"{FILES}::test_a_patch_over_two_working_trees_holds_nothing_while_it_waits"),
     # a unit for the length of a command
     ("pool_guard._units", "drop call _give_back", f"{POOLS}::test_a_command_of_several_pools_takes_them_all_or_none"),
