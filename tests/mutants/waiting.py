@@ -19,6 +19,8 @@ ROWS = (
     ("grants.claim", "never if own_place", f"{POOLS}::test_what_is_handed_to_a_killed_hook_passes_on"),
     ("shell_guard._hold", "drop operand pool_of", f"{POOLS}::test_a_git_command_leaves_the_unit_of_another_command"),
     ("audits._idle", "drop operand resources", f"{POOLS}::test_a_command_in_the_background_keeps_its_unit_until_it_is_over"),
+    ("pool_guard._units", "never if is_orphan",
+     f"{POOLS}::test_a_hook_that_has_outlived_its_client_from_the_start_gets_no_unit"),
     # ends that no client tells of
     ("pool_turn.ended", "always if containing return units",
      f"{POOLS}::test_a_command_in_the_background_keeps_its_unit_until_it_is_over"),

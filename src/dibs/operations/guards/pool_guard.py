@@ -64,6 +64,10 @@ ASKS_MS = 120_000
 def _units(tx: Transaction, call: Call, request: UnitsRequest) -> UnitsAnswer | Undecided | DibsError:
     """The units that a command needs: all of them or none. A pool is named once for each unit of it."""
     if is_orphan(tx, call):
+        place = records.get_waiter(tx, call.agent, request["waiter"]) if request["waiter"] else None
+        if place is not None:
+            endings.drop_waiter(tx, place, "gave_up")
+            endings.serve(tx, place["resources"])
         return Held(GONE)
     under: list[str] = []
     wanted: dict[int, list[Resource]] = {}
