@@ -11,7 +11,7 @@ import pytest
 TOP = Path(__file__).resolve().parent.parent
 SOURCE = TOP / "src" / "dibs"
 MAX_PLACES = 3
-REQUESTS = 14
+REQUESTS = 15
 
 
 def rows() -> list[tuple[str, list[str]]]:

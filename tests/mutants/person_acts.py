@@ -28,7 +28,7 @@ ROWS = (
     ("loses", "always return within", BYSTANDER),
     ("undo._done", "drop call _tell_holders", BYSTANDER),
     ("person_acts.give_back", "drop call grant", GIVEN_UP),
-    ("grants.claim", "never ifexp _blockers",
+    ("grants._decide", "never ifexp _blockers",
      f"{ACTS}::test_an_agent_that_waits_does_not_get_the_file_before_it_is_undone"),
     ("_by_rest", "never if is_person", OTHERS_COMMIT),
     ("_by_rest", "drop operand rested",

@@ -44,7 +44,7 @@ ROWS = (
      "tests/operations/agents/test_roles.py::test_what_an_agent_calls_its_subagent_raises_no_rank"),
     # machines and processes
     ("entry.perform", "never if here", MACHINE),
-    ("_is_name", "drop compare #2", f"{LINK}::test_a_machine_s_name_is_not_the_beginning_of_another_s_processes[2]"),
+    ("wire._is_name", "drop compare #2", f"{LINK}::test_a_machine_s_name_is_not_the_beginning_of_another_s_processes[2]"),
     ("places.enter", "drop call _bind", TAKEN),
     ("places.enter", "drop assign client", SECOND),
     ("places.enter", "never if containing raise Forbidden", SECOND),

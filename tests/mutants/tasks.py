@@ -75,7 +75,7 @@ ROWS = (
      "tests/operations/tasks/test_task_waiting.py::test_waiters_are_served_in_order_and_before_those_who_take_any_task"),
     ("_after_others", "never ifexp Held",
      "tests/operations/tasks/test_task_waiting.py::test_waiters_are_served_in_order_and_before_those_who_take_any_task"),
-    ("_places_of", "drop assign task_places_of",
+    ("places.places_of", "drop assign task_places_of",
      "tests/operations/tasks/test_task_waiting.py::test_a_deadlock_of_a_task_and_a_claim_is_refused_whichever_wait_comes_last"),
     ("scan_line", "replace argument task_line -> 'none'",
      "tests/operations/tasks/test_task_waiting.py::test_waiters_for_a_task_are_served_in_order_however_many_others_wait_for_work"),

@@ -71,7 +71,7 @@ class PoolWorld(World):
         """All or none: an answer has as many units as were asked for, and everything else."""
         if isinstance(answer, Held):
             self.got["refused"] += 1
-            assert answer.blockers or answer.reasons
+            assert answer.blockers or answer.reasons  # there is always a why
         if isinstance(answer, DibsError):
             return
         self.got["waited" if answer.get("renewed") is False else "granted"] += 1

@@ -6,11 +6,12 @@ before, the same names were claims like any other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dibs.verify.reading import must, say, whole
 
 if TYPE_CHECKING:
+    from dibs.stores.seam import Json
     from dibs.verify.checker import Report
     from dibs.verify.replay import Claim
 
@@ -54,9 +55,8 @@ class Pools:
                     self._report.add(seq, "pool", message)
                     return
 
-    def check_sizes(self, seq: int, now: int, data: dict[str, Any]) -> None:
+    def check_sizes(self, seq: int, now: int, sizes: Json) -> None:
         """After a grant: no pool has more holders than units. A claim past its deadline has no holder."""
-        sizes = data.get("pools", {})
         must(isinstance(sizes, dict), "`pools` is not an object")
         for pool in sizes:
             size = whole(sizes, pool)

@@ -213,7 +213,7 @@ class Replay:
         self._check_holders(event.seq, claim)
         self._pools.check(event.seq, claim)
         self._hold(claim)
-        self._pools.check_sizes(event.seq, event.now, event.data)
+        self._pools.check_sizes(event.seq, event.now, event.data.get("pools", {}))
         self._report.granted += 1
 
     def _on_renewed(self, event: OpenedEvent) -> None:

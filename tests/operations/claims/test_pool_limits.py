@@ -259,9 +259,10 @@ def test_a_parent_that_waits_for_a_child_which_waits_for_it_is_told() -> None:
 
 def test_a_place_of_a_command_keeps_no_unit_from_a_later_one() -> None:
     """Its command ends by itself, whatever else its agent waits for."""
-    fleet = Fleet(pools=pools(build=pool(size=2)))
+    fleet = Fleet(pools=pools(build=pool(size=3)))
     fleet.claim("b", "n:1")
+    fleet.claim("a", "pool:build")
     fleet.claim("c", "pool:build")
     wait(fleet, "a", "n:1")
-    wait(fleet, "a", "pool:build:0", by="shell")
+    wait(fleet, "a", "pool:build:1", by="shell")
     assert wait(fleet, "b", "pool:build", units=2)

@@ -560,7 +560,7 @@ def _refuse(
     wanted = views.wanted(contested, terms["resources"])
     facts: Json = {"mode": terms["mode"]} if terms["mode"] != resources.WRITE else {}
     if pools is not None:
-        facts.update(free=pools.free, units=terms["units"], reasons=pools.reasons)
+        facts.update(free=pools.free, units=terms["units"], **({"reasons": pools.reasons} if pools.reasons else {}))
     return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted, **facts)
 
 

@@ -43,8 +43,6 @@ def find(tx: Transaction, request: Want, place: Waiter | None) -> list[CycleStep
     graph.add_request(request, place)
     graph.reduce()
     identifier = records.waiter_of(place) if place is not None else REQUEST
-    if identifier in graph.served:
-        return []
     return graph.way_to([identifier], lambda claim: claim["agent"] == request["agent"])
 
 

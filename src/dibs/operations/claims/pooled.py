@@ -247,10 +247,10 @@ class UnitOverlaps:
         return {name: size for name, size in self.sizes.items() if size}
 
     def has_enough(self, claim: Claim, terms: ClaimTerms) -> bool:
-        """Has a claim of the agent as many units as the request wants? Those of a command are for it alone."""
-        if terms["by"] != records.BY_HAND or claim["by"] != records.BY_HAND:
-            return False
-        return all(len(named(claim["resources"], name)) >= count_of(terms, name) for name in self.wishes)
+        """Has one of the agent's claims by hand as many units as the request wants? A rate is asked each time."""
+        return not self._rates and all(
+            len(named(claim["resources"], name)) >= count_of(terms, name) for name in self.wishes
+        )
 
     def ends(self, claim: Claim) -> bool:
         """Is one of the units that it gets still in this claim, whose deadline has passed?"""
