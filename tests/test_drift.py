@@ -68,7 +68,7 @@ def test_a_request_has_the_declared_fields_and_every_default_is_of_its_type(oper
 
 @pytest.mark.parametrize("operation", requests.declared(), ids=lambda operation: operation.name)
 def test_what_is_done_around_an_operation_is_known_to_the_session(operation: Operation) -> None:
-    assert set(operation.wants) <= {"rules", "deliveries", "here"}
+    assert set(operation.wants) <= {"rules", "deliveries", "here", "units"}
     assert not operation.beforehand or operation.beforehand in steps.BEFOREHAND
     assert not operation.afterwards or operation.afterwards in steps.AFTERWARDS
     assert not operation.around or operation.around in build.AROUND
