@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ import pytest
 from dibs.machine import processes
 from dibs.operations.guards.pool_guard import START_MS
 from tests.guards.test_waiting_files import hook_below, in_line, waiters
-from tests.interfaces.repository import PATIENCE, Repository
+from tests.interfaces.repository import HOOK, PATIENCE, Repository
 from tests.server.hook_server import Server, through
 from tests.waiting import until
 
@@ -272,6 +274,23 @@ def test_a_killed_client_that_waits_gets_no_unit(pools: Repository, beside: Thre
     assert waiters(pools) == []
 
 
+def test_a_hook_that_has_outlived_its_client_from_the_start_gets_no_unit(pools: Repository) -> None:
+    ada = born(pools, "ada")
+    ada.client.kill()
+    payload, out, code = (pools.scratch / name for name in ("payload", "out", "code"))
+    payload.write_text(
+        json.dumps({
+            "session_id": "ada", "cwd": str(ada.cwd), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "tool_input": {"command": "suite"}, "tool_use_id": "first",
+        })
+    )  # fmt: skip
+    command = f"({shlex.join(HOOK)} claude <{payload} >{out} 2>&1; echo $? >{code}) &"
+    subprocess.run(["sh", "-c", command], cwd=ada.cwd, env=pools.env, check=True)  # nothing is above it but init
+    until(lambda: code.exists() and code.read_text(), "the hook ends")
+    assert code.read_text() == "2\n", out.read_text()
+    assert units(pools) == {}
+
+
 def test_a_refused_command_gives_its_unit_back(pools: Repository) -> None:
     ada = born(pools, "ada")
     ada.edit("a.py", "ada's\n")
@@ -391,6 +410,7 @@ def test_a_server_leaves_the_waiting_to_the_hooks_own_process(pools: Repository,
         given = json.dumps(sent).encode()
         answer = beside.submit(lambda: through(bob.client, pools.folder, "claude", given=given))
         in_line(pools, "bob")
+        assert [event["data"]["why"] for event in pools.events("wait.ended")] == ["gave_up"], "the server's own place"
         done(ada)
         assert answer.result(PATIENCE).silent
         assert units(pools) == {"bob": ["pool:build:0"]}

@@ -9,7 +9,7 @@ ROWS = (
     # a hook that waits for a file
     ("wait.check", "never if getppid", f"{FILES}::test_a_hook_whose_client_was_killed_leaves_the_line"),
     ("waiting.wait", "drop call signal", f"{FILES}::test_a_hook_that_its_client_ends_leaves_no_place"),
-    ("waiting.limit", "always return HOOK_TIMEOUT_S", f"{FILES}::test_a_hook_without_the_time_for_it_refuses_at_once"),
+    ("waiting.limit", "replace call max -> 600_000", f"{FILES}::test_a_hook_without_the_time_for_it_refuses_at_once"),
     ("edit_guard._edit", "drop call _give_back", f"{FILES}::test_a_patch_over_two_working_trees_holds_nothing_while_it_waits"),
     # a unit for the length of a command
     ("pool_guard._units", "drop call _give_back", f"{POOLS}::test_a_command_of_several_pools_takes_them_all_or_none"),
@@ -19,6 +19,8 @@ ROWS = (
     ("grants.claim", "never if own_place", f"{POOLS}::test_what_is_handed_to_a_killed_hook_passes_on"),
     ("shell_guard._hold", "drop operand pool_of", f"{POOLS}::test_a_git_command_leaves_the_unit_of_another_command"),
     ("audits._idle", "drop operand resources", f"{POOLS}::test_a_command_in_the_background_keeps_its_unit_until_it_is_over"),
+    ("pool_guard._units", "never if is_orphan",
+     f"{POOLS}::test_a_hook_that_has_outlived_its_client_from_the_start_gets_no_unit"),
     # ends that no client tells of
     ("pool_turn.ended", "always if containing return units",
      f"{POOLS}::test_a_command_in_the_background_keeps_its_unit_until_it_is_over"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dibs.errors import Invalid
 from dibs.interfaces import agents
+from dibs.interfaces.agents import BEFORE
 from dibs.interfaces.agents.claude.install import ALLOWED
 from dibs.interfaces.install import jsonc, pointers, settings
 from dibs.workspace.known_clients import NAMES
@@ -172,3 +173,25 @@ def test_permissions_of_another_shape_and_leave_that_somebody_gave_themselves_st
         "Bash(dibs claim:*)", *[one for one in ALLOWED if one != "Bash(dibs claim:*)"]
     ]  # fmt: skip
     assert settings.cleaned(own, "claude", "x") == own, "where we never were, it is not ours"
+
+
+@pytest.mark.parametrize(("client", "timeout", "status"), [
+    ("claude", 900, "dibs: in line"), ("codex", 900, "dibs: in line"), ("gemini", 900_000, None),
+    ("copilot", None, None), ("cursor", 20, None),
+])  # fmt: skip
+def test_a_guard_that_waits_has_the_time_where_that_was_seen_to_work(
+    client: str, timeout: int | None, status: str | None
+) -> None:
+    adapter = agents.of(client)
+    theirs = '{\n  "a": 1\n}\n'
+    short = settings.merged(theirs, client, "x")
+    long = settings.merged(short, client, "x", hold=900)
+    assert settings.merged(long, client, "x", hold=900) == long
+    assert settings.merged(long, client, "x") == short, "also back, when the config waits no longer"
+    assert settings.cleaned(long, client, "x") == theirs
+    event = adapter.event_of(BEFORE)
+    [entry] = json.loads(long)["hooks"][event]
+    [handler] = entry.get("hooks", [entry])
+    assert (handler.get("timeout"), handler.get("statusMessage")) == (timeout, status)
+    others = {name: value for name, value in json.loads(long)["hooks"].items() if name != event}
+    assert others == {name: value for name, value in json.loads(short)["hooks"].items() if name != event}

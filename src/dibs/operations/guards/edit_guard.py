@@ -115,6 +115,8 @@ def _edit(tx: Transaction, call: Call, request: EditRequest) -> EditAnswer | Und
     """All targets or none. `more` has the files in further working trees. Nothing is held while it waits."""
     taken: list[ClaimAnswer] = []
     agent = registered_agent(tx, call.agent)
+    if request["wait"] and is_orphan(tx, call):
+        request = {**request, "wait": 0}
     first: TreeTargets = {"targets": request["targets"], "tree": request["tree"], "local": request["local"]}
     for part in (first, *request["more"]):
         answer = _in_tree(tx, call, agent, request, part)
@@ -427,6 +429,16 @@ def _who(tx: Transaction, agent: str) -> str:
     from dibs.operations.agents.names import name_of
 
     return "an unknown agent or program" if agent in NO_AGENT else name_of(tx, agent)
+
+
+def is_orphan(tx: Transaction, call: Call) -> bool:
+    """Does a hook ask whose client is dead? It outlives its client, and nobody would run what it is granted."""
+    if call.from_current_process:
+        return False
+    agent = get_agent(tx, call.agent)
+    process = agent["process"] if agent is not None else None
+    call.know([process])
+    return call.alive(process) is False
 
 
 def is_present(tx: Transaction, call: Call, agent: str) -> bool:

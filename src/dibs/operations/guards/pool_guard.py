@@ -8,7 +8,7 @@ enough units by hand, which no other command of it uses, runs under those; they 
 - refusal: names the holders; after the pool's time it passes instead, where the config says so (`on_timeout`).
 - end: the call's own end. No client tells of every end: an interrupt, a permission that was denied. So a machine
   may report that nothing runs below a holder's client which began after the grant (`idle`); then the units end.
-- crash: a unit is tied to the client's process, as every claim of a guard.
+- crash: a unit is tied to the client's process, as every claim of a guard. A hook that outlives its client gets none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dibs.operations.claims import endings, grants, pooled, records, resources
 from dibs.operations.core.call import Undecided
 from dibs.operations.core.declare import ANYWHERE, NEAR, WAITING, Field, Operation
 from dibs.operations.core.policy import MAX_HOOK_WAIT_MS
-from dibs.operations.guards.edit_guard import SHELL
+from dibs.operations.guards.edit_guard import SHELL, is_orphan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         claims: list[UnitInUse]
 
 
+GONE = "the client that this hook asks for is gone: it runs nothing any more."
 # From the end of its hook, a client takes a moment to start the command; a machine with many suites takes longer.
 START_MS = 10_000
 # A client asks its person after the hook. While it does, nothing runs; who goes to lunch then does not keep the unit.
@@ -62,6 +63,12 @@ ASKS_MS = 120_000
 
 def _units(tx: Transaction, call: Call, request: UnitsRequest) -> UnitsAnswer | Undecided | DibsError:
     """The units that a command needs: all of them or none. A pool is named once for each unit of it."""
+    if is_orphan(tx, call):
+        place = records.get_waiter(tx, call.agent, request["waiter"]) if request["waiter"] else None
+        if place is not None:
+            endings.drop_waiter(tx, place, "gave_up")
+            endings.serve(tx, place["resources"])
+        return Held(GONE)
     under: list[str] = []
     wanted: dict[int, list[Resource]] = {}
     for name in dict.fromkeys(resource[1] for resource in request["resources"]):
