@@ -213,6 +213,7 @@ class NotFound(DibsError):
 
     landing: str
     agent: str
+    tree: str  # the top of a working tree, or the name that was given for one
     near: str  # the resource that may be meant
     field: str
     id: str
@@ -239,6 +240,7 @@ class Conflict(DibsError):
     target: str
     landing: str
     agent: str
+    tree: str  # the top of a working tree, or the name that was given for one
     allowed: list[str]
     assigned: str
     at: str | None
