@@ -49,6 +49,7 @@ class Bench:
         self._environment = dict(os.environ)
         for name in [*SESSION_VARIABLES, *[name for name in os.environ if name.startswith(FOREIGN)]]:
             os.environ.pop(name, None)
+        os.environ["DIBS_STATES"] = "off"  # benchmarks.states measures them; elsewhere they would outlive the folder
         self.folder = tempfile.mkdtemp(prefix=".dibs-bench-", dir=self.parent)
         return self
 

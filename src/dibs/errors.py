@@ -216,6 +216,7 @@ class NotFound(DibsError):
 
     landing: str
     agent: str
+    tree: str  # the top of a working tree, or the name that was given for one
     near: str  # the resource that may be meant
     field: str
     id: str
@@ -242,6 +243,7 @@ class Conflict(DibsError):
     target: str
     landing: str
     agent: str
+    tree: str  # the top of a working tree, or the name that was given for one
     allowed: list[str]
     assigned: str
     at: str | None
