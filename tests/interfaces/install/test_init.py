@@ -161,7 +161,7 @@ def test_each_client_gets_the_events_it_has(plain: Shell) -> None:
     read = {one.name: json.loads((plain.folder / one.settings_file).read_text())["hooks"] for one in listed}
     assert set(read["claude"]) == {
         "SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop",
-        "SubagentStart", "SubagentStop", "PermissionRequest", "Notification",
+        "SubagentStart", "SubagentStop", "PermissionRequest", "Notification", "StopFailure",
     }  # fmt: skip
     assert {"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"} <= set(read["codex"])
     assert {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"} <= set(read["gemini"])

@@ -124,20 +124,20 @@ def next_steps(chosen: list[str], known: tuple[str, ...], *, local: bool) -> lis
     elif orders:
         steps.append(f"start {', '.join(orders)} here and let each trust the folder and its hooks (in Codex: /hooks)")
     steps.append("run `dibs doctor`: it tries a forbidden write with each client's own hook")
-    if any(agents.of(name).hook.HOLDS for name in chosen):
-        steps.append(
-            "tests that slow each other down take turns with [pools] and [[pools.use]] in .dibs/config.toml; then "
-            "`dibs init` again, for hooks that wait"
-        )
     steps.append(
         "end the trial with `dibs init --uninstall`, or `dibs init` for the whole team" if local
         else "start a second agent; `dibs top` or `dibs status` shows who has what"
     )  # fmt: skip
     steps.append(
-        "many agents, one machine? `[pools]` in .dibs/config.toml, off until you uncomment it, lets no more test "
-        "suites run at once than it says: `dibs demo --machine` shows it"
+        "many agents, one machine? `[pools]` and `[[pools.use]]` in .dibs/config.toml, off until you uncomment them, "
+        "let no more test suites run at once than they say (`dibs demo --machine` shows it)" + again_for(chosen)
     )
     return steps
+
+
+def again_for(chosen: list[str]) -> str:
+    """Clients that hold a call for their hook give it the time for that by `dibs init`."""
+    return "; then `dibs init` again, for hooks that wait" if any(agents.of(one).hook.HOLDS for one in chosen) else ""
 
 
 def left_in_trees(place: Place) -> list[tuple[str, list[str]]]:
