@@ -308,12 +308,27 @@ def test_a_folder_that_is_in_use_is_not_written_over_unless_told(anchored: Repos
     (to / "a.py").write_text("mine\n")
     (to / "other").write_text("mine\n")
     words = ("restore", "--tree", "topic", "--to", str(to))
-    assert anchored.person.dibs(*words)["error"]["code"] == "conflict"
+    assert anchored.terminal(*words)["error"]["code"] == "conflict"
     assert (to / "a.py").read_text() == "mine\n"
-    assert anchored.person.dibs(*words, "--overwrite")["ok"]
+    assert anchored.terminal(*words, "--overwrite")["ok"]
     assert ((to / "a.py").read_text(), (to / "other").read_text()) == ("precious\n", "mine\n")
     for wrong in (str(anchored.folder / ".git" / "x"), str(anchored.folder), str(anchored.local / "x")):
-        assert anchored.person.dibs("restore", "--tree", "topic", "--to", wrong)["error"]["code"] == "invalid"
-    assert anchored.person.dibs("restore", "--tree", "nowhere")["error"]["code"] == "not_found"
-    assert anchored.person.dibs("restore", "--tree", "topic", "--at", "3d", "--to", "x")["error"]["code"] == "not_found"
+        assert anchored.terminal("restore", "--tree", "topic", "--to", wrong)["error"]["code"] == "invalid"
+    assert anchored.terminal("restore", "--tree", "nowhere")["error"]["code"] == "not_found"
+    assert anchored.terminal("restore", "--tree", "topic", "--at", "3d", "--to", "x")["error"]["code"] == "not_found"
     assert subprocess.run(["git", "-C", to, "status"], check=False, capture_output=True).returncode != 0
+
+
+def test_an_agent_says_only_a_new_folder_next_to_the_repository(anchored: Repository) -> None:
+    play = Play(anchored, 2)
+    play.agent.edit("a.py", "precious\n")
+    play.catch_up()
+    beside = anchored.folder.parent
+    used = beside / "used"
+    used.mkdir()
+    for words in ((str(used), "--overwrite"), (str(beside / ".ssh"),), (str(beside.parent.parent / "elsewhere"),)):
+        refused = anchored.person.dibs("restore", "--tree", "topic", "--to", *words)["error"]
+        assert (refused["code"], "a person does it" in refused["message"]) == ("forbidden", True), words
+    assert not (beside / ".ssh").exists()
+    assert anchored.person.dibs("restore", "--tree", "topic", "--to", str(beside / "then"))["ok"]
+    assert (beside / "then" / "a.py").read_text() == "precious\n"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 
 from dibs.client.upkeep import removed_trees
-from dibs.errors import Conflict, Invalid, NotFound, Unavailable, quoted
+from dibs.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable, quoted
 from dibs.git import queries as git
 from dibs.ledger import contents, file_writes, ledger_files, working_tree
 from dibs.ledger.state import MISSING, UNDO, WHOLE, State, call_end_line, name_line, owner_line
@@ -24,6 +24,7 @@ from dibs.machine.clock import random_id
 from dibs.machine.programs import run
 from dibs.states import at_time, request
 from dibs.states.store import Store
+from dibs.workspace.paths import of_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def restore(session: Session, call: Call, asked: RestoreRequest) -> RestoreAnswe
         )
     if asked["to"]:
         to = os.path.normpath(os.path.join(session.cwd, asked["to"]))
+        _check_place(session, call, to, overwrite=asked["overwrite"])
     elif os.path.lexists(f"{top}/.git"):
         text = f"{top} is there. `--to DIR` writes its state into a folder; `dibs restore FILE --at TIME`, a file."
         raise Conflict(text, path=top)
@@ -69,6 +71,22 @@ def restore(session: Session, call: Call, asked: RestoreRequest) -> RestoreAnswe
         "files": past.unfinished()[:MAX_LISTED], "count": len(past.unfinished()), "missing": missing,
         "notes": record["notes"] if record else ["no state was anchored: only what the ledger saw is there"],
     }  # fmt: skip
+
+
+def _check_place(session: Session, call: Call, to: str, *, overwrite: bool) -> None:
+    """Only a person says freely where files are written: clients run `dibs restore` for their agents without asking.
+
+    An agent has new and empty folders next to the main working tree, and none that is hidden.
+    """
+    from dibs.operations.guards.person_acts import AT_WORK
+
+    beside = os.path.relpath(os.path.realpath(to), os.path.dirname(os.path.realpath(session.place.root)))
+    if not overwrite and not any(part[:1] == "." for part in beside.split("/")):
+        return
+    asks = {"resources": [of_name("restore:to")], "tree": session.place.top}
+    if not session.run(AT_WORK, call, asks)["decides"]:
+        text = "an agent restores a tree into a new folder next to the repository; anywhere else, a person does it."
+        raise Forbidden(text, act="restore --to")
 
 
 def _check_free(common: str, root: str, to: str, *, overwrite: bool) -> None:
