@@ -318,6 +318,26 @@ def test_a_git_command_leaves_the_unit_of_another_command(pools: Repository) -> 
     assert units(pools) == {"ada": ["pool:build:0"]}
 
 
+def test_a_command_of_a_rate_waits_for_its_token(repo: Repository) -> None:
+    with_pools(repo, '\n[pools]\napi = { rate = "60/min" }\n[[pools.use]]\nmatch = ["call"]\npool = "api"\n')
+    ada, bob = born(repo, "ada"), born(repo, "bob")
+    assert ada.may_run("call").silent
+    assert bob.may_run("call").silent
+    assert [event["agent"] for event in repo.events("wait.queued")] == ["bob"]
+    assert units(repo) == {}
+
+
+def test_a_command_has_a_unit_of_its_machine(repo: Repository, beside: ThreadPoolExecutor) -> None:
+    with_pools(repo, POOLS.replace("size = 1", 'size = 1, scope = "machine"'))
+    ada = begun(repo, "ada")
+    assert units(repo) == {"ada": [f"pool:build@{processes.host()}:0"]}
+    bob = born(repo, "bob")
+    answer = beside.submit(bob.may_run, "suite")
+    in_line(repo, "bob")
+    done(ada)
+    assert answer.result(PATIENCE).silent
+
+
 # --- ends that no client tells of
 
 

@@ -189,7 +189,7 @@ def test_a_deadlock_is_refused_at_once(waiting: Repository, beside: ThreadPoolEx
 
 def test_a_hook_without_the_time_for_it_refuses_at_once(repo: Repository) -> None:
     repo.terminal("init", "--clients", "claude")
-    repo.config(WAIT)
+    repo.config('[guards]\nwait = "30m"\n')  # longer than this test
     holder(repo)
     bob = repo.agent("bob")
     bob.boot()

@@ -19,6 +19,7 @@ from dibs.machine import caller, links
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.canonical import Canonical
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.operations.guards.shared_tree import TreeEffect
     from dibs.operations.guards.shell_guard import OpenTarget
+    from dibs.operations.pools.shapes import Use
     from dibs.shell import Reading, Simple, Target
     from dibs.workspace.location import Place
 
@@ -69,7 +71,8 @@ def before(event: Event, place: Place) -> str:
 
                 session.run(COMMAND, call, {"tree": place.top, "spoken": spoken, "client": event.client})
             taken, undone = _decide(session, call, event, reading, effects, deploys, known)
-        if session.config.policy.pools["use"] and event.units is None:
+        uses = session.config.policy.pools["use"]
+        if uses and event.units is None and any(_may_need_units(simple, uses) for simple in reading.commands):
             from dibs.guards import pool_turn
 
             try:
@@ -475,6 +478,14 @@ def _may_deploy(simple: Simple, patterns: dict[str, str]) -> bool:
     if shell.only_looks(first):
         return False
     return first not in ONLY_WRITE or any(first in pattern for pattern in patterns)
+
+
+def _may_need_units(simple: Simple, uses: Sequence[Use]) -> bool:
+    """Do its words need a closer look? Programs that only look do not, unless a pattern begins with them."""
+    first = simple.words[0] if simple.words else None
+    if not shell.only_looks(first):
+        return True
+    return any(first == pattern.split(None, 1)[0] for use in uses for pattern in use["match"])
 
 
 def _against(session: Session, call: Call, target: str) -> str:
