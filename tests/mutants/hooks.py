@@ -42,7 +42,7 @@ ROWS = (
      "tests/interfaces/agents/test_approved.py::test_no_client_runs_these_without_asking"),
     ("edit_call.allow", "drop call write",
      f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
-    ("_located", "drop assign top place",
+    ("edit_call._located", "drop assign top place",
      "tests/guards/test_hooks_shell.py::test_the_folder_that_a_workspace_without_git_lies_in_is_not_deleted_under_a_holder"),
     # a full disk
     ("hook._doubt", "drop operand _makes_room", ROOM),

@@ -56,7 +56,7 @@ ROWS = (
      "tests/interfaces/cli/test_messages_cli.py::test_every_line_of_a_message_is_marked_and_can_be_seen"),
     ("config.load", "drop return load", f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
     # The launcher, where an upgrade has moved dibs
-    ("session.Session.__init__", "drop assign mend",
+    ("client.session.Session.__init__", "drop assign mend",
      f"{SWEPT}::test_a_file_that_an_upgrade_moved_is_named_anew_by_the_next_call"),
     # pipes of processes that are gone
     ("local_details.briefing", "drop call tidy",

@@ -128,7 +128,7 @@ ROWS = (
     # git's own directory, pushes, stashes, branches, migrations
     ("git_folder._part", "never operand VITAL",
      f"{FOLDER}::test_the_repository_is_not_taken_away_from_others_or_with_what_is_nowhere_else"),
-    ("_repository", "always if",
+    ("shared_tree._repository", "always if",
      f"{FOLDER}::test_the_repository_is_not_taken_away_from_others_or_with_what_is_nowhere_else"),
     ("read_tree", "drop assign tracked_matching",
      f"{FOLDER}::test_an_empty_index_and_a_repository_inside_are_refused_where_they_concern_others"),
@@ -141,6 +141,6 @@ ROWS = (
      "tests/operations/guards/test_strict.py::test_code_in_a_package_called_migrations_is_like_any_other"),
     ("is_migration", "never return _is_numbered",
      "tests/operations/guards/test_strict.py::test_the_settings_the_rules_the_hook_and_migrations_are_strict_without_a_config"),
-    ("_located", "always if isprintable",
+    ("edit_call._located", "always if isprintable",
      "tests/guards/test_hooks_shell.py::test_a_name_that_nobody_can_claim_is_refused_for_what_it_is_and_may_be_deleted"),
 )  # fmt: skip

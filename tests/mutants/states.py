@@ -17,7 +17,7 @@ ROWS = (
      f"{ANCHOR}::test_a_clean_up_keeps_every_state_and_deletes_what_none_needs"),
     ("anchor.take", "drop operand is_settled", f"{ANCHOR}::test_a_change_within_a_tick_of_the_clock_is_a_state"),
     ("store.append", "never if pread", f"{ANCHOR}::test_a_torn_line_is_void_and_the_next_state_is_not"),
-    ("Past.__init__", "drop for changes", f"{WAYS}::test_what_the_ledger_saw_after_the_last_state_comes_back_too"),
+    ("at_time.Past.__init__", "drop for changes", f"{WAYS}::test_what_the_ledger_saw_after_the_last_state_comes_back_too"),
     # what is brought back
     ("restore_tree.restore", "drop call look", f"{WAYS}::test_what_the_ledger_saw_after_the_last_state_comes_back_too"),
     ("_check_free", "never if listdir",

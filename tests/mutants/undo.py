@@ -7,7 +7,7 @@ UNDO = "tests/undo/test_undo.py"
 BY_HAND = "tests/interfaces/cli/test_undo_by_hand.py"
 
 ROWS = (
-    ("_times", "never if UNDO", f"{BY_HAND}::test_work_that_follows_an_undo_at_once_is_its_own_agent_s"),
+    ("attribution._times", "never if UNDO", f"{BY_HAND}::test_work_that_follows_an_undo_at_once_is_its_own_agent_s"),
     ("follow_rewrites", "drop call add", f"{BY_HAND}::test_a_commit_that_was_rebased_is_still_its_work"),
     ("Planner.made", "drop operand _is_undone",
      f"{BY_HAND}::test_conflict_marks_of_an_undo_are_not_doubled_by_a_second_one"),

@@ -20,7 +20,7 @@ TOP = Path(dibs.__file__).parent
 FAR = ("machine", "agent", "person")
 # What a far caller may not send, written down once more: a change of a declaration has to be meant.
 HERE_ALONE = {
-    "alert-delivery-due", "alert-report", "alert-take", "archive drop", "go on", "known changes", "log prune",
+    "alert-delivery-due", "alert-report", "alert-take", "archive drop", "end-idle", "go on", "known changes", "log prune",
     "log prune rest", "named files", "prune plan", "recovered", "store fallback", "store move", "store moved",
     "test record", "void",
 }  # fmt: skip

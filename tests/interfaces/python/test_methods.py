@@ -61,7 +61,7 @@ def test_help_shows_the_parameters_and_the_keys_of_the_answer() -> None:
     assert 'claim(self, *resources: \'Path\', mode: \'Literal["write", "read", "watch"] | None\' = None' in text
     assert "auto_renew: 'bool' = True, request_id: 'str | None' = None) -> 'Claim'" in text
     assert "In a `with` it is renewed until the end of the block" in text
-    assert "Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[]" in text
+    assert "Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, units[], unit" in text
     assert "Raises: Held, " in text
 
 

@@ -48,7 +48,11 @@ function killAgent(id, m) {
         `${names(blocked)} ${one ? "gets what it waits for" : "get what they wait for"}`,
       ],
       ["kill", "c-bad", "Every call it makes is refused until it is revived. Reviving does not restore its claims"],
-      ["dot", "c3", `Its process${a.pid ? ` (${a.pid})` : ""} lives on (dibs kill --end ends it); files keep what it wrote`],
+      [
+        "dot",
+        "c3",
+        `Its process${a.pid ? ` (${a.pid})` : ""} lives on (dibs kill --end ends it); files keep what it wrote`,
+      ],
     ],
     command: (w) => `dibs kill ${quoted(a.name)} --why ${quoted(w)}`,
     facts: [
