@@ -49,9 +49,9 @@ ROWS = (
     ("secrets.shown", "replace call pop -> next(iter($0.0.values()), '')",
      f"{REQUESTS}::test_a_token_made_over_http_is_told_once"),
     # the guard
-    ("_check_place", "never if _names", FOREIGN),
-    ("_check_place", "replace compare len -> $0.1", FOREIGN),
-    ("_check_place", "never operand #1", FOREIGN),
+    ("guard.Guard._check_place", "never if _names", FOREIGN),
+    ("guard.Guard._check_place", "replace compare len -> $0.1", FOREIGN),
+    ("guard.Guard._check_place", "never operand #1", FOREIGN),
     ("Guard.__call__", "replace unaryop _is_public -> $0.1['path'].startswith('/v1')",
      f"{ACCESS}::test_no_route_but_healthz_answers_without_a_credential_that_counts"),
     ("Guard.__call__", "replace await _still -> $0.2",

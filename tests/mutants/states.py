@@ -22,6 +22,8 @@ ROWS = (
     ("restore_tree.restore", "drop call look", f"{WAYS}::test_what_the_ledger_saw_after_the_last_state_comes_back_too"),
     ("_check_free", "never if listdir",
      f"{WAYS}::test_a_folder_that_is_in_use_is_not_written_over_unless_told"),
+    ("restore_tree._check_place", "never if AT_WORK",
+     f"{WAYS}::test_an_agent_says_only_a_new_folder_next_to_the_repository"),
     ("_scope_of_file", "never if containing raise _built_on",
      f"{MACHINE}::test_a_restore_is_refused_where_another_agent_has_built_on_it"),
     # what is not deleted

@@ -20,9 +20,10 @@ TOP = Path(dibs.__file__).parent
 FAR = ("machine", "agent", "person")
 # What a far caller may not send, written down once more: a change of a declaration has to be meant.
 HERE_ALONE = {
-    "alert-delivery-due", "alert-report", "alert-take", "archive drop", "end-idle", "go on", "known changes", "log prune",
+    "alert-delivery-due", "alert-report", "alert-take", "archive drop", "end-idle", "go on", "known changes",
+    "log prune",
     "log prune rest", "named files", "prune plan", "recovered", "store fallback", "store move", "store moved",
-    "test record", "void",
+    "test record", "units-in-use", "void",
 }  # fmt: skip
 NOT_BY_ONE_AGENT = {
     "client-process", "land-back", "land-batch", "land-confirm", "land-done", "land-leave", "land-move", "land-refuse",

@@ -149,6 +149,8 @@ def test_every_command_says_its_group_and_its_examples_are_read_as_they_stand() 
                 continue
             count = len(name.split())
             assert words[1 : 1 + count] == name.split(), line
+            if command.raw:  # it reads its words itself
+                continue
             read = parse.parse(name, command.fields, words[1 + count :], rest=command.rest, short=command.short)
             assert not command.rest or read.rest, line
             for field in command.fields:

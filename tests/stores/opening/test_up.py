@@ -204,17 +204,17 @@ def test_a_start_that_waited_while_the_workspace_was_deleted_starts_nothing(home
         late = subprocess.Popen(
             [DIBS, "up", "--json"], cwd=home.folder, env=environment, stdout=subprocess.PIPE, text=True
         )
-        until(lambda: any("redis/starting" in os.readlink(fd) for fd in open_files(late.pid)))
+        until(lambda: any("redis/starting" in file for file in open_files(late.pid)))
         shutil.rmtree(home.folder)
     out, _ = late.communicate()
     assert late.returncode == 2, out
     assert not home.folder.exists()
 
 
-def open_files(pid: int) -> list[Path]:
-    """The files that a process has open."""
+def open_files(pid: int) -> list[str]:
+    """The files that a process has open; none if it closes one of them at that moment."""
     try:
-        return [fd for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.is_symlink()]
+        return [os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()]
     except OSError:
         return []
 
