@@ -44,6 +44,7 @@ def strike(agent: Agent, number: signal.Signals) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.slow
 def test_kill_9_of_hooks_and_clients_loses_no_unit(repo: Repository) -> None:
     with_pools(repo, POOLS)
     dice = Dice()

@@ -36,6 +36,7 @@ def start(folder: str, agent: str, turns: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(worker, cwd=TOP, stderr=subprocess.PIPE)
 
 
+@pytest.mark.slow
 def test_twenty_processes_at_three_units_never_have_more_than_three(folder: str) -> None:
     workers = [start(folder, f"a{number}", TURNS) for number in range(PROCESSES)]
     errors = [worker.communicate(timeout=LIMIT_S * 3)[1] for worker in workers]
@@ -56,6 +57,7 @@ def test_twenty_processes_at_three_units_never_have_more_than_three(folder: str)
         assert not ws.verify()["findings"]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_at_any_moment_loses_no_unit(folder: str) -> None:
     chance = random.Random(1)
     with dibs.open(folder, agent="ann") as ws:

@@ -178,6 +178,7 @@ def test_a_verification_that_fails_on_this_state_is_not_done_and_is_not_run_twic
     assert counted.read_text() == "x\nx\n"
 
 
+@pytest.mark.slow
 def test_a_verification_that_lasts_holds_nobody_up_and_is_told_with_the_next_prompt(repo: Repository) -> None:
     go = repo.scratch / "go"
     repo.config(f'[gates]\nstop = "verify: until test -e {go}; do sleep 0.05; done; false"\n')
@@ -551,6 +552,7 @@ def test_a_turn_of_reads_with_a_task_at_hand_is_left_in_peace(ada: Agent, repo: 
     assert ada.says("I read it.").silent
 
 
+@pytest.mark.slow
 def test_a_verification_of_files_that_changed_meanwhile_is_void(repo: Repository) -> None:
     go = repo.scratch / "go"
     repo.config(f'[gates]\nstop = "verify: until test -e {go}; do sleep 0.05; done; false"\n')

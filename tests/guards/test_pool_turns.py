@@ -237,6 +237,7 @@ def test_a_wait_that_its_client_ends_leaves_nothing(pools: Repository, beside: T
     assert units(pools) == {"ada": ["pool:build:0"]}
 
 
+@pytest.mark.slow
 def test_what_is_handed_to_a_killed_hook_passes_on(pools: Repository, beside: ThreadPoolExecutor) -> None:
     ada = begun(pools, "ada")
     bob, eve = born(pools, "bob"), born(pools, "eve")
@@ -371,6 +372,7 @@ def test_a_turn_that_is_over_leaves_the_unit_to_what_runs_on(pools: Repository) 
     assert units(pools) == {}
 
 
+@pytest.mark.slow
 def test_who_waits_gets_the_unit_of_a_command_that_was_interrupted(
     pools: Repository, beside: ThreadPoolExecutor
 ) -> None:
@@ -385,6 +387,7 @@ def test_who_waits_gets_the_unit_of_a_command_that_was_interrupted(
     assert units(pools) == {"bob": ["pool:build:0"]}
 
 
+@pytest.mark.slow
 def test_who_waits_does_not_get_the_unit_of_a_command_that_runs(pools: Repository, beside: ThreadPoolExecutor) -> None:
     ada = begun(pools, "ada")
     running = started(ada)
@@ -398,6 +401,7 @@ def test_who_waits_does_not_get_the_unit_of_a_command_that_runs(pools: Repositor
     assert answer.result(PATIENCE).silent
 
 
+@pytest.mark.slow
 def test_while_a_person_is_asked_the_command_may_begin_yet(pools: Repository, beside: ThreadPoolExecutor) -> None:
     ada = begun(pools, "ada")
     ada.hook("PermissionRequest", tool_name="Bash", tool_input={"command": "suite -q"})

@@ -360,6 +360,7 @@ SERVER = (
 
 
 @pytest.mark.long
+@pytest.mark.slow
 def test_fifty_trees_that_start_at_once_share_no_port_and_take_none_that_is_in_use(repo: Repository) -> None:
     count, taken = 50, 9
     first = set_up(repo, ports=count + taken, size=count)

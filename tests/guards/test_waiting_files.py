@@ -140,6 +140,7 @@ def test_a_hook_that_its_client_ends_leaves_no_place(
     assert waiters(waiting) == []
 
 
+@pytest.mark.slow
 def test_a_hook_that_is_killed_leaves_a_place_that_lapses(waiting: Repository, beside: ThreadPoolExecutor) -> None:
     ada = holder(waiting)
     bob, first = late(waiting, "bob", beside)

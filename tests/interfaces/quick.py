@@ -164,6 +164,7 @@ class Scratch:
             "PATH": f"{Path(DIBS).parent}:{os.environ['PATH']}",
             "HOME": str(folder / "home"),
             "LANG": "C.UTF-8",
+            "DIBS_STATES": "off",
         }
         self._processes: list[QuickClient] = []
         self.git("init", "-q", "-b", "main", ".")

@@ -204,6 +204,7 @@ def test_sessions_are_merged_by_time(tmp_path: Path) -> None:
     assert [one.session for one in moments] == ["ann", "cid", "dan"] * 10
 
 
+@pytest.mark.slow
 def test_memory_stays_flat_however_long_a_session_is(tmp_path: Path) -> None:
     ann = Claude(tmp_path, "ann")
     ann.call(0, "Write", file_path="a.py", content="some text\n" * 1_000)

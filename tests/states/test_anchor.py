@@ -304,6 +304,7 @@ def test_a_clean_up_keeps_every_state_and_deletes_what_none_needs(trees: Trees, 
 # --- the process behind the hooks
 
 
+@pytest.mark.slow
 def test_a_request_starts_one_process_that_ends_by_itself(trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(request.OFF)
     folder = trees.folder()

@@ -69,7 +69,9 @@ class World:
         """A Python that has this package."""
         return subprocess.run(
             [sys.executable, "-P", *words], input=given, cwd=self.repo, capture_output=True, text=True, check=False,
-            timeout=120, env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), "PYTHONPATH": str(self.src), **more},
+            timeout=120,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), "PYTHONPATH": str(self.src), "DIBS_STATES": "off",
+                 **more},
         )  # fmt: skip
 
     def dibs(self, *words: str, **more: str) -> dict[str, Any]:

@@ -60,7 +60,8 @@ class World:
         return subprocess.run(
             [sys.executable, "-P", *words], input=given, cwd=self.src.parent if "-m" in words else self.repo,
             capture_output=True, text=True, check=False, timeout=120,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), "PYTHONPATH": str(self.src), **more},
+            env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), "PYTHONPATH": str(self.src), "DIBS_STATES": "off",
+                 **more},
         )  # fmt: skip
 
     def dibs(self, *words: str, **more: str) -> dict[str, Any]:
