@@ -171,7 +171,7 @@ class Play:
         self.top = os.path.realpath(folder / "repo")
         home = folder / "home"
         home.mkdir()
-        self._env = {"PATH": os.environ["PATH"], "HOME": str(home)}
+        self._env = {"PATH": os.environ["PATH"], "HOME": str(home), "DIBS_STATES": "off"}
         for name in (*files, *HELD):
             path = Path(self.top, name)
             if not any(parent.is_file() for parent in path.parents) and not path.exists():
@@ -189,7 +189,7 @@ class Play:
         self._git("clone", "-q", "--bare", ".", str(folder / "origin.git"))
         self._git("remote", "add", "origin", str(folder / "origin.git"))
         self._git("fetch", "-q")
-        os.environ.update(HOME=str(home), CLAUDE_PROJECT_DIR=self.top)
+        os.environ.update(DIBS_STATES="off", HOME=str(home), CLAUDE_PROJECT_DIR=self.top)
         os.environ.pop("TMPDIR", None)
         self.place = location.find(self.top, None)
         self.hook_ms: list[float] = []  # of the hook before each command, in this process
