@@ -172,7 +172,7 @@ ROWS = (
     ("endings._tell", "never operand agent", f"{WAITING}::test_who_got_it_hears_nothing_of_its_being_free"),
     ("endings._tell", "drop operand enough",
      f"{CLAIMS}::test_an_agent_that_holds_a_part_or_reads_is_told_when_all_of_it_is_free"),
-    ("tokens._confirm", "always if #1 beneath if not",
+    ("tokens._confirm", "always if #2 beneath if containing if is_pool",
      f"{CLAIMS}::test_a_claim_on_a_part_is_not_taken_for_the_whole_when_a_token_is_stale"),
     ("tokens._ask", "replace name #4 beneath assign WRITE -> ''",
      f"{CLAIMS}::test_an_agent_that_asks_after_a_refused_edit_is_still_told_for_its_working_tree"),

@@ -29,8 +29,6 @@ ROWS = (
      "tests/interfaces/install/test_launcher.py::test_without_any_launcher_every_call_is_refused_and_no_session_is_kept_from_ending"),
     ("hook_command.PROJECT", "text 'command ' -> ''",
      f"{LAUNCHER}::test_a_launcher_that_is_broken_or_missing_is_a_refusal_in_every_shell"),
-    ("_HOOK", "text '[ $moment != start ] || keep_copy 2>/dev/null' -> ''",
-     f"{LAUNCHER}::test_a_teammate_without_dibs_is_not_in_the_way_on_a_branch_without_it_either"),
     # A trial touches nothing that git tracks, and is not made where the team has dibs
     ("plan._trial", "never if #1",
      "tests/interfaces/install/test_local.py::test_what_is_committed_is_not_touched_and_whose_hooks_are_missing_is_said"),

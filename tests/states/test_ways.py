@@ -22,6 +22,7 @@ import pytest
 from dibs.states import anchor, request, store
 from dibs.workspace import location
 from tests.faults.kit import size
+from tests.guards.test_person_acts import terminal
 from tests.states.trees import Picture, git, picture
 
 if TYPE_CHECKING:
@@ -308,14 +309,14 @@ def test_a_folder_that_is_in_use_is_not_written_over_unless_told(anchored: Repos
     (to / "a.py").write_text("mine\n")
     (to / "other").write_text("mine\n")
     words = ("restore", "--tree", "topic", "--to", str(to))
-    assert anchored.terminal(*words)["error"]["code"] == "conflict"
+    assert terminal(anchored, *words)["error"]["code"] == "conflict"
     assert (to / "a.py").read_text() == "mine\n"
-    assert anchored.terminal(*words, "--overwrite")["ok"]
+    assert terminal(anchored, *words, "--overwrite")["ok"]
     assert ((to / "a.py").read_text(), (to / "other").read_text()) == ("precious\n", "mine\n")
     for wrong in (str(anchored.folder / ".git" / "x"), str(anchored.folder), str(anchored.local / "x")):
-        assert anchored.terminal("restore", "--tree", "topic", "--to", wrong)["error"]["code"] == "invalid"
-    assert anchored.terminal("restore", "--tree", "nowhere")["error"]["code"] == "not_found"
-    assert anchored.terminal("restore", "--tree", "topic", "--at", "3d", "--to", "x")["error"]["code"] == "not_found"
+        assert terminal(anchored, "restore", "--tree", "topic", "--to", wrong)["error"]["code"] == "invalid"
+    assert terminal(anchored, "restore", "--tree", "nowhere")["error"]["code"] == "not_found"
+    assert terminal(anchored, "restore", "--tree", "topic", "--at", "3d", "--to", "x")["error"]["code"] == "not_found"
     assert subprocess.run(["git", "-C", to, "status"], check=False, capture_output=True).returncode != 0
 
 

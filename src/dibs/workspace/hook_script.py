@@ -169,15 +169,7 @@ deny() { # in the client's own dialect: not every model reads stderr
     esac
 }
 
-# A branch without this file has no launcher to say so, and then every call is refused: so a copy is kept, as dibs does.
-keep_copy() {
-    common=$(cd "$tree" && cd "$(git rev-parse --git-common-dir)" && pwd) && [ "$home/hook" != "$common/dibs/hook" ] &&
-        mkdir -p "$common/dibs" && cp "$home/hook" "$common/dibs/hook.$$" &&
-        mv "$common/dibs/hook.$$" "$common/dibs/hook"
-}
-
 if [ $found = none ]; then
-    [ $moment != start ] || keep_copy 2>/dev/null
     message='This repository is guarded by dibs, which is not installed here. To get it:'
     [ $moment != start ] || tell "$1" "$message uv tool install FOLDER (a clone of dibs), then: dibs init"
     exit 0
