@@ -14,6 +14,9 @@ TOOLS = {"put": EDIT, "get": READ}
 HARMLESS = ("think",)
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = True
+HOLDS: dict[str, int] = {}
+ENDS = ""
 NAMELESS = ()
 
 
