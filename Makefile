@@ -3,7 +3,7 @@
 PYTHON ?= python3
 JOBS ?= 4
 CLIENTS ?= claude codex
-FLEETS := tests/e2e/test_fleet.py
+FLEETS := tests/e2e/test_fleet.py tests/e2e/test_gates.py tests/e2e/test_waiting.py
 TOOLS := tests/e2e/test_mcp.py tests/e2e/test_mcp_conformance.py
 VENV := .venv
 BIN := $(VENV)/bin
@@ -52,7 +52,8 @@ e2e: setup ## drive the real Claude Code and Codex, which npm installs into .cli
 	$(BIN)/pytest -n 2 --dist worksteal -m clients $(FLEETS) $(CLIENTS:%=tests/e2e/test_%.py) $(TOOLS)
 
 e2e-all: CLIENTS = claude codex gemini copilot opencode
-e2e-all: FLEETS = tests/e2e/test_fleet.py tests/e2e/test_fleet_of_four.py tests/e2e/test_ten_worktrees.py
+e2e-all: FLEETS = tests/e2e/test_fleet.py tests/e2e/test_gates.py tests/e2e/test_waiting.py tests/e2e/test_fleet_of_four.py \
+    tests/e2e/test_ten_worktrees.py
 e2e-all: TOOLS += tests/e2e/test_mcp_gemini.py tests/e2e/test_claude_plugin.py tests/e2e/test_frameworks.py
 e2e-all: frameworks e2e ## the same with Gemini, Copilot, OpenCode, the Claude Code plugin and the examples of frameworks
 
