@@ -14,7 +14,7 @@ from dibs.machine import moments
 from tests.interfaces.repository import DIBS
 
 if TYPE_CHECKING:
-    from tests.interfaces.repository import Repository
+    from tests.interfaces.repository import Agent, Repository
 
 DAY_MS = 86_400_000
 
@@ -51,7 +51,8 @@ def test_a_file_is_what_it_was_and_that_is_a_state_too(repo: Repository) -> None
     assert text(repo, "b.py") == "of b\n"
     assert ada.dibs("restore", "a.py", "--at", second)["ok"]
     assert text(repo, "a.py") == "two\n"
-    assert ada.dibs("undo", answer["undo"], "--dry-run")["ok"] in {True, False}
+    left = ada.dibs("undo", answer["undo"], "--dry-run")["error"]
+    assert left["code"] == "not_found", "the second restore has taken its place"
     found = repo.person.dibs("timeline", "a.py")
     assert (found["kind"], found["name"], found["more"]) == ("file", "a.py", False)
     assert [one["change"] for one in found["states"]] == ["modified"] * 4
@@ -60,7 +61,8 @@ def test_a_file_is_what_it_was_and_that_is_a_state_too(repo: Repository) -> None
     assert repo.person.dibs("verify")["ok"]
 
 
-def test_a_restore_is_refused_where_another_agent_has_built_on_it(repo: Repository) -> None:
+def built_on(repo: Repository) -> tuple[Agent, list[str], str]:
+    """Bob builds on what ada changed: ada, the lines that were there, and the time before ada's change."""
     ada, bob = repo.agent("ada"), repo.agent("bob")
     ada.boot()
     bob.boot()
@@ -72,6 +74,11 @@ def test_a_restore_is_refused_where_another_agent_has_built_on_it(repo: Reposito
     bob.read("a.py")
     bob.edit("a.py", "".join(["of bob\n", *lines[1:8], "of ada\n"]))
     repo.terminal("release", "a.py", "--force", "--why", "to test")
+    return ada, lines, first
+
+
+def test_a_restore_is_refused_where_another_agent_has_built_on_it(repo: Repository) -> None:
+    ada, lines, first = built_on(repo)
     for who in (ada, repo.person):
         refused = who.dibs("restore", "a.py", "--at", first)["error"]
         assert (refused["code"], refused["paths"]) == ("conflict", ["a.py"])
@@ -85,17 +92,7 @@ def test_a_restore_is_refused_where_another_agent_has_built_on_it(repo: Reposito
 
 
 def test_merging_a_file_back_keeps_what_the_others_built(repo: Repository) -> None:
-    ada, bob = repo.agent("ada"), repo.agent("bob")
-    ada.boot()
-    bob.boot()
-    lines = [f"line {number}\n" for number in range(9)]
-    ada.edit("a.py", "".join(lines))
-    first = now()
-    ada.edit("a.py", "".join([*lines[:8], "of ada\n"]))
-    repo.terminal("release", "a.py", "--force", "--why", "to test")
-    bob.read("a.py")
-    bob.edit("a.py", "".join(["of bob\n", *lines[1:8], "of ada\n"]))
-    repo.terminal("release", "a.py", "--force", "--why", "to test")
+    _, lines, first = built_on(repo)
     answer = repo.terminal("restore", "a.py", "--at", first, "--merge")
     assert answer["ok"], answer
     assert text(repo, "a.py") == "".join(["of bob\n", *lines[1:]])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Words = list[str]
 
-ANY = "*"
+ANY = deploy_commands.ANY_WORDS
 UNKNOWN = "…"  # a word that is not known before the command runs
 MAX_LINES = 400  # of scripts, for one command
 
@@ -63,24 +63,9 @@ def _spellings(words: Words) -> Iterator[Words]:
 
 
 def speaks_of(pattern: Sequence[str], words: Words) -> bool:
-    """Do the words begin with the pattern? Options and their values in between are ignored."""
-    if not _fits(pattern[0].rpartition("/")[2], words[0]):
-        return False
-    place, skip, after_option = 1, False, False
-    for word in words[1:]:
-        while place < len(pattern) and pattern[place] == ANY:
-            place, skip = place + 1, True
-        if place >= len(pattern):
-            break
-        if _fits(pattern[place], word):
-            place, skip, after_option = place + 1, False, False
-        elif word.startswith("-"):
-            after_option = "=" not in word
-        elif skip or after_option:
-            after_option = False
-        else:
-            return False
-    return all(rest == ANY for rest in pattern[place:])
+    """Do the words begin with the pattern? `*` at its end is any words, and none."""
+    place = deploy_commands.matched_words(pattern, words, _fits)
+    return place > 0 and all(rest == ANY for rest in pattern[place:])
 
 
 def _fits(wanted_word: str, word: str) -> bool:

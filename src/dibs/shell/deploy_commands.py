@@ -19,7 +19,7 @@ from dibs.shell.programs import SHELLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     Words = list[str]
 
@@ -161,24 +161,32 @@ def _is_dry(word: str) -> bool:
 
 
 def _speaks_of(wanted: Sequence[str], words: Words) -> bool:
-    """Do the words begin with the pattern? Options and their values in between are ignored."""
-    if not wanted or words[0] != wanted[0].rpartition("/")[2]:
-        return False
+    """Do the words begin with the pattern?"""
+    return matched_words(wanted, words, str.__eq__) >= len(wanted)
+
+
+def matched_words(pattern: Sequence[str], words: Words, fits: Callable[[str, str], bool]) -> int:
+    """How far the words go along a pattern before something else comes; -1 if another word is in between.
+
+    Options and their values in between are ignored.
+    """
+    if not pattern or not fits(pattern[0].rpartition("/")[2], words[0]):
+        return -1
     place, skip, after_option = 1, False, False
     for word in words[1:]:
-        while place < len(wanted) and wanted[place] == ANY_WORDS:
+        while place < len(pattern) and pattern[place] == ANY_WORDS:
             place, skip = place + 1, True
-        if place >= len(wanted):
+        if place >= len(pattern):
             break
-        if word == wanted[place]:
+        if fits(pattern[place], word):
             place, skip, after_option = place + 1, False, False
         elif word.startswith("-"):
             after_option = "=" not in word
         elif skip or after_option:
             after_option = False
         else:
-            return False
-    return place >= len(wanted)
+            return -1
+    return place
 
 
 def _really(pattern: str, words: Words, assignments: Mapping[str, str | None]) -> bool:
