@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
-from dibs import jsontext
 from dibs.client import catalogue
 from dibs.errors import YES
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
-from dibs.interfaces.cli.dispatch import read
+from dibs.interfaces.cli.dispatch import answer, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +18,11 @@ def run(words: Words) -> int:
     """Print it."""
     operation = catalogue.operation("brief")
     session, call, values = read(operation, words)
-    answer: BriefAnswer = session.answer(operation, call, values)
+    found: BriefAnswer = session.answer(operation, call, values)
     if words.json:
-        sys.stdout.write(jsontext.encode({"ok": True, **answer}) + "\n")
+        answer("brief", found, as_json=True)
     else:
-        terminal.write([terminal.clean(line) for line in answer["text"].split("\n")])
+        terminal.write([terminal.clean(line) for line in found["text"].split("\n")])
     return YES
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
-from dibs import jsontext
 from dibs.client import catalogue
 from dibs.errors import YES
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
-from dibs.interfaces.cli.dispatch import read
+from dibs.interfaces.cli.dispatch import answer, read
 from dibs.interfaces.cli.render import times
 
 TYPE_CHECKING = False
@@ -22,14 +19,14 @@ def run(words: Words) -> int:
     """Print it."""
     operation = catalogue.operation("timeline")
     session, call, values = read(operation, words)
-    answer: TimelineAnswer = session.answer(operation, call, values)
+    found: TimelineAnswer = session.answer(operation, call, values)
     if words.json:
-        sys.stdout.write(jsontext.encode({"ok": True, **answer}) + "\n")
+        answer("timeline", found, as_json=True)
         return YES
-    lines = [_line(one, answer["kind"], session.place.top) for one in answer["states"]]
-    if answer["more"]:
+    lines = [_line(one, found["kind"], session.place.top) for one in found["states"]]
+    if found["more"]:
         lines.append(terminal.Aside("there are older ones: `--limit N`"))
-    terminal.write(lines or [f"no state of {terminal.clean(answer['name'])} is known"])
+    terminal.write(lines or [f"no state of {terminal.clean(found['name'])} is known"])
     return YES
 
 
